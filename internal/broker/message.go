@@ -1,0 +1,3 @@
+package broker
+
+var messageVerbs = []Verb{}
