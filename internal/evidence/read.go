@@ -85,6 +85,12 @@ func (r *Rows) Undelivered(b wire.Business, lane Lane, n int) ([]Message, error)
 	return nil, errNotBuilt
 }
 
+// UnreadMessages returns at most n messages of a lane that have no read
+// receipt, delivered or not, oldest first.
+func (r *Rows) UnreadMessages(b wire.Business, lane Lane, n int) ([]Message, error) {
+	return nil, errNotBuilt
+}
+
 // LaneCounts says how many messages a lane ever had, and how many of them were
 // not delivered and not read.
 type LaneCounts struct{ Total, Undelivered, Unread int64 }

@@ -82,6 +82,9 @@ type Message struct {
 	Decision  *wire.DecisionID `json:"decision"`
 	Request   *wire.EventID    `json:"request"`
 	At        wire.Timestamp   `json:"at"`
+	// RoutedTo is the run that AppendMessage routed the message to, nil when no
+	// run holds the recipient. It is no column: reads leave it nil.
+	RoutedTo *wire.Run `json:"-"`
 }
 
 // DeliveryState is how far a message has come towards a run.

@@ -13,8 +13,15 @@ func (t *Tx) AppendEvent(e Event) (Event, error) { return Event{}, errNotBuilt }
 // AppendClaim appends a claim, release or revoke. It routes nothing.
 func (t *Tx) AppendClaim(c Claim) (Claim, error) { return Claim{}, errNotBuilt }
 
+// NewMessageID returns an id for a message that another row of this
+// transaction names before the message can be appended: the human.input event
+// that stands behind it.
+func (t *Tx) NewMessageID() wire.MessageID { return "" }
+
 // AppendMessage appends a message to its recipient's lane and, when a run
-// holds the recipient role, the routed delivery to it (BUS-CLOSE-11).
+// holds the recipient role, the routed delivery to it (BUS-CLOSE-11), which
+// the returned RoutedTo names. It keeps an ID that came from NewMessageID and
+// makes one otherwise.
 func (t *Tx) AppendMessage(m Message) (Message, error) { return Message{}, errNotBuilt }
 
 // RouteUndelivered routes the undelivered messages of a role to its new
