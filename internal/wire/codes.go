@@ -4,6 +4,7 @@ package wire
 // Codes; a test refuses one without the other.
 const (
 	AgentRequired           Code = "agent-required"
+	AmbiguousID             Code = "ambiguous-id"
 	BlockRecipient          Code = "block-recipient"
 	BlockReplyRequired      Code = "block-reply-required"
 	BlockSender             Code = "block-sender"
@@ -22,9 +23,11 @@ const (
 	DecisionRouteRefused    Code = "decision-route-refused"
 	EvidenceImmutable       Code = "evidence-immutable"
 	EvidenceOrder           Code = "evidence-order"
+	Failed                  Code = "failed"
 	HumanRequired           Code = "human-required"
 	InstanceNotListed       Code = "instance-not-listed"
 	InstanceRunning         Code = "instance-running"
+	Interrupted             Code = "interrupted"
 	InvalidApprovalChoice   Code = "invalid-approval-choice"
 	InvalidChoice           Code = "invalid-choice"
 	InvalidClass            Code = "invalid-class"
@@ -85,6 +88,7 @@ const (
 	ThreadNotAllowed        Code = "thread-not-allowed"
 	ThreadNotFound          Code = "thread-not-found"
 	ThreadRequired          Code = "thread-required"
+	TimedOut                Code = "timed-out"
 	Unavailable             Code = "unavailable"
 	UnknownAction           Code = "unknown-action"
 	UnknownCapability       Code = "unknown-capability"

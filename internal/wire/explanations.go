@@ -25,6 +25,12 @@ var Codes = []CodeInfo{
 		Remedy:   "Use the human's own commands instead; `mosaic help` lists them, and `mosaic agents` shows which run holds the role.",
 	},
 	{
+		Code:     AmbiguousID,
+		Sentence: "the shortened id fits more than one record, so nothing was done",
+		Cause:    "Ids may be shortened only to what names one record, and nothing is ever guessed.",
+		Remedy:   "Give more characters, or the whole id; `--json` prints whole ids.",
+	},
+	{
 		Code:     BlockRecipient,
 		Sentence: "a BLOCK goes to the chief of staff only, so nothing was sent",
 		Cause:    "The message had class BLOCK and another recipient.",
@@ -136,6 +142,12 @@ var Codes = []CodeInfo{
 		Remedy:   "Report it to the person who runs the host: it is a fault of the program, and `mosaic bus verify` tells whether the store is sound.",
 	},
 	{
+		Code:     Failed,
+		Sentence: "the command could not finish on this machine",
+		Cause:    "Something outside of Mosaic went wrong, such as a file, a program or a full disk; the line says what.",
+		Remedy:   "Correct what the line names and repeat the command; `mosaic trail SUBJECT` shows what was recorded.",
+	},
+	{
 		Code:     HumanRequired,
 		Sentence: "only the proven human may do this, so nothing was changed",
 		Cause:    "The request did not come from a person's own process outside every managed run.",
@@ -152,6 +164,12 @@ var Codes = []CodeInfo{
 		Sentence: "this instance already has a run, so no second one was launched",
 		Cause:    "An instance has at most one run at a time.",
 		Remedy:   "Find the run with `mosaic runs`, and work with it: `mosaic send ROLE TEXT`.",
+	},
+	{
+		Code:     Interrupted,
+		Sentence: "the command was interrupted before it was done",
+		Cause:    "A signal such as Ctrl-C ended it.",
+		Remedy:   "Look with `mosaic trail SUBJECT` at what was recorded before you repeat it.",
 	},
 	{
 		Code:     InvalidApprovalChoice,
@@ -525,6 +543,12 @@ var Codes = []CodeInfo{
 		Sentence: "this role works in threads, so the run was not bound",
 		Cause:    "The launch record of an assistant named no thread.",
 		Remedy:   "Launch it for a thread.",
+	},
+	{
+		Code:     TimedOut,
+		Sentence: "the time was up before it happened",
+		Cause:    "What the command waited for did not happen within its time; waiting changes nothing.",
+		Remedy:   "Wait again, or go on with other work and ask later.",
 	},
 	{
 		Code:     Unavailable,
