@@ -23,8 +23,15 @@ type File struct{ Device, Inode uint64 }
 // failure to read.
 type Table interface {
 	Stat(pid int) (Stat, error)
+	// UID returns the effective user id, as SO_PEERCRED does.
 	UID(pid int) (int, error)
+	// Cmdline returns the arguments.
 	Cmdline(pid int) ([]string, error)
+	// Environ returns the environment that the process was started with, as
+	// far as it has not overwritten it. A zombie or a kernel thread gives
+	// ErrNoMemory, never an empty environment.
 	Environ(pid int) ([]string, error)
+	// Executable follows /proc/<pid>/exe, so it names the file that runs even
+	// when its path was replaced or removed.
 	Executable(pid int) (File, error)
 }
