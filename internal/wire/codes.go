@@ -54,6 +54,7 @@ const (
 	OrganizationStale       Code = "organization-stale"
 	OrganizationWriteFailed Code = "organization-write-failed"
 	OutcomeUnknown          Code = "outcome-unknown"
+	PeerRefused             Code = "peer-refused"
 	ProjectFileMissing      Code = "project-file-missing"
 	ProjectNotFound         Code = "project-not-found"
 	ProjectUnsafe           Code = "project-unsafe"

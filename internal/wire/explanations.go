@@ -333,6 +333,12 @@ var Codes = []CodeInfo{
 		Remedy:   "Look before you repeat anything: `mosaic trail ID` or `mosaic inbox` shows whether it happened.",
 	},
 	{
+		Code:     PeerRefused,
+		Sentence: "the socket belongs to another user, so the request was not read",
+		Cause:    "The kernel says that the process at the other end runs as another user than the broker.",
+		Remedy:   "Repeat the command as the user who started the host.",
+	},
+	{
 		Code:     ProjectFileMissing,
 		Sentence: "the project has no such file, so nothing was done",
 		Cause:    "The committed version of the project's records does not hold the path.",
