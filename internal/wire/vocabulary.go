@@ -10,10 +10,12 @@ type (
 	Role string
 	// Run is the UUIDv7 of one managed process tree, MOSAIC_RUN_ID.
 	Run string
-	// MessageID, DecisionID and EventID are UUIDv7 strings, never reused.
-	MessageID  string
+	// MessageID is the UUIDv7 of a message, never reused.
+	MessageID string
+	// DecisionID is the UUIDv7 of a decision, never reused.
 	DecisionID string
-	EventID    string
+	// EventID is the UUIDv7 of an event, never reused.
+	EventID string
 	// ThreadID is the UUIDv7 of a thread.
 	ThreadID string
 	// TaskRef is a strict task reference: queue:<row>, vikunja:<project>/<id>
