@@ -89,6 +89,8 @@ const (
 	ThreadNotAllowed        Code = "thread-not-allowed"
 	ThreadNotFound          Code = "thread-not-found"
 	ThreadRequired          Code = "thread-required"
+	ThreadRequiredReply     Code = "thread-required-reply-to-thread-message"
+	ThreadRequiredSend      Code = "thread-required-use-thread-send"
 	TimedOut                Code = "timed-out"
 	Unavailable             Code = "unavailable"
 	UnknownAction           Code = "unknown-action"

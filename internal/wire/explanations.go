@@ -551,6 +551,18 @@ var Codes = []CodeInfo{
 		Remedy:   "Launch it for a thread.",
 	},
 	{
+		Code:     ThreadRequiredReply,
+		Sentence: "an assistant is written to in a thread only, so nothing was sent",
+		Cause:    "The message went to an assistant and answers no message of one of its threads.",
+		Remedy:   "Answer a message of the thread with its id in in_reply_to, or write to the human with `mosaic send human TEXT`.",
+	},
+	{
+		Code:     ThreadRequiredSend,
+		Sentence: "an assistant is written to in a thread only, so nothing was sent",
+		Cause:    "The message went to an assistant and named no thread.",
+		Remedy:   "Write in one of the assistant's threads, or to another role; `mosaic agents` lists those that run.",
+	},
+	{
 		Code:     TimedOut,
 		Sentence: "the time was up before it happened",
 		Cause:    "What the command waited for did not happen within its time; waiting changes nothing.",
