@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"mosaicstack.dev/mosaic/internal/corpus"
 )
 
 type inner struct {
@@ -78,5 +80,38 @@ func TestDecodeNamesTheArgument(t *testing.T) {
 		if !errors.As(err, &e) || e.Code != InvalidRequest || e.Field != field {
 			t.Errorf("%s: %v, want field %q", doc, err, field)
 		}
+	}
+}
+
+// The words of corpus.JSON for each fault.
+var verdicts = map[fault]string{
+	"": corpus.Accept, faultDuplicate: "duplicate", faultTrailing: "trailing", faultUTF8: "utf8", faultSurrogate: "surrogate",
+	faultNUL: "nul", faultControl: "control", faultDeep: "deep", faultNumber: "number", faultSyntax: "syntax", faultEscape: "syntax",
+}
+
+func faultOf(err error) fault {
+	var d *DecodeError
+	if errors.As(err, &d) {
+		return fault(d.Reason)
+	}
+	return ""
+}
+
+// proves: BUS-PROTO-21
+func TestDecodeJudgesTheCorpus(t *testing.T) {
+	t.Parallel()
+	for _, c := range corpus.JSON(t) {
+		t.Run(c.Name, func(t *testing.T) {
+			t.Parallel()
+			var raw json.RawMessage
+			if got := verdicts[faultOf(Decode([]byte(c.Text), &raw))]; got != c.Verdict {
+				t.Errorf("raw: %s, want %s", got, c.Verdict)
+			}
+			var v any
+			got := verdicts[faultOf(Decode([]byte(c.Text), &v))]
+			if got != c.Verdict && got != "number" { // any is a float64, which holds fewer numbers
+				t.Errorf("any: %s, want %s", got, c.Verdict)
+			}
+		})
 	}
 }
