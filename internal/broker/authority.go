@@ -111,11 +111,11 @@ func (c *Call) permit(action string, target *string, decision wire.DecisionID) (
 		return permit{}, err
 	}
 	if action == org.ActionRoleLaunch {
-		state, err := c.Rows.LaunchState(c.Session.Business.ID)
+		revoked, err := launchesRevoked(c.Rows, c.Session.Business.ID)
 		switch {
 		case err != nil:
 			return permit{}, err
-		case state != nil && state.Kind == evidence.LaunchRevoked:
+		case revoked:
 			return permit{}, wire.Refuse(wire.LaunchRevoked)
 		}
 	}

@@ -63,6 +63,7 @@ type none struct{}
 // the families, not of init order.
 var Verbs = families(
 	claimVerbs,
+	revokeVerbs,
 	decisionVerbs,
 	messageVerbs,
 	launchVerbs,
