@@ -387,4 +387,3 @@ func testBusinesses() map[wire.Business]Business {
 func testRole(definition string, withinRole, crossRole []string) Role {
 	return Role{Definition: definition, Authority: &Authority{WithinRole: withinRole, CrossRole: crossRole}}
 }
-
