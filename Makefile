@@ -1,8 +1,5 @@
 # make demo and make test work from a fresh clone.
 
-VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
-STAMP   := -X mosaicstack.dev/mosaic/internal/cli.version=$(VERSION)
-
 .PHONY: demo test test-long lint fuzz bench build reference setup clean
 
 demo: setup build ## a throw-away team does a small real job; you approve the merge
@@ -23,8 +20,8 @@ fuzz: ## a minute for every fuzz target
 bench: ## the speed targets of the design, as ratios within one run
 	go run ./internal/tools/bench
 
-build: ## bin/mosaic, the same bytes for the same sources and version
-	go build -trimpath -buildvcs=false -ldflags '$(STAMP)' -o bin/mosaic ./cmd/mosaic
+build: ## bin/mosaic with the version that git gives it; the same bytes for the same commit
+	go build -trimpath -buildvcs=auto -o bin/mosaic ./cmd/mosaic
 
 reference: ## docs/reference from the registries
 	go run ./internal/tools/reference
