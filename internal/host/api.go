@@ -13,10 +13,10 @@ import (
 // Status answers "status", {} -> Status.
 type Status struct {
 	Phase    Phase          `json:"phase"`
-	Since    wire.Timestamp `json:"since"`    // when the phase began
-	Version  string         `json:"version"`  // of the program that runs
-	PID      int            `json:"pid"`      // of the host; human only (0 is absent)
-	DataRoot string         `json:"dataRoot"` // human only
+	Since    wire.Timestamp `json:"since"`              // when the phase began
+	Version  string         `json:"version"`            // of the program that runs
+	PID      int            `json:"pid,omitempty"`      // of the host; human only
+	DataRoot string         `json:"dataRoot,omitempty"` // human only
 	Sockets  *Sockets       `json:"sockets,omitempty"`
 	// Businesses in the order of their ids; a role sees its own alone.
 	Businesses []BusinessStatus `json:"businesses"`
