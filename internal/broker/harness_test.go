@@ -115,9 +115,11 @@ func newNonce() string {
 }
 
 // testTable is a machine on which a person has logged in and runs the shim.
-func testTable(shim proc.File) *proctest.Table {
+func testTable(shim proc.File) *proctest.Table { return proctest.New(testProcesses(shim)) }
+
+func testProcesses(shim proc.File) map[int]proctest.Process {
 	uid := os.Geteuid()
-	return proctest.New(map[int]proctest.Process{
+	return map[int]proctest.Process{
 		initPID:  {Start: 1, Command: "init", Args: []string{"/sbin/init"}},
 		loginPID: {Parent: initPID, Start: 100, Command: "login", Args: []string{"/bin/login", "--"}, UID: uid},
 		shellPID: {Parent: loginPID, Start: 200, Command: "bash", Args: []string{"-bash"}, UID: uid, Env: []string{"HOME=/home/dana"}},
@@ -125,7 +127,7 @@ func testTable(shim proc.File) *proctest.Table {
 			Parent: shellPID, Start: shimTick, Command: "mosaic", UID: uid, Exe: shim,
 			Args: []string{"mosaic", "inbox"}, Env: []string{"HOME=/home/dana", HumanNonceVar + "=" + testNonce},
 		},
-	})
+	}
 }
 
 // start starts the broker and fails the test when it refuses.

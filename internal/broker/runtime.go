@@ -63,6 +63,7 @@ type Broker struct {
 	options    Options
 	log        *slog.Logger
 	processes  proc.Table
+	bootID     func() (string, error)
 	boot       string    // of the machine
 	uid        int       // of this process
 	executable proc.File // of the program that proves a human
@@ -101,7 +102,7 @@ func Start(ctx context.Context, c Config, o Options) (*Broker, BootReply, error)
 
 func newBroker(o Options) *Broker {
 	b := &Broker{
-		options: o, log: o.Log, processes: o.Processes, uid: os.Geteuid(),
+		options: o, log: o.Log, processes: o.Processes, bootID: proc.BootID, uid: os.Geteuid(),
 		businesses: map[wire.Business]*Business{}, sessions: newRegistry(),
 		broken: make(chan error, 2), stopping: make(chan struct{}), done: make(chan struct{}),
 	}
@@ -155,7 +156,7 @@ func (b *Broker) start(ctx context.Context, c Config) (BootReply, error) {
 
 // identify finds out what this process and this boot of the machine are.
 func (b *Broker) identify() (err error) {
-	if b.boot, err = proc.BootID(); err != nil {
+	if b.boot, err = b.bootID(); err != nil {
 		return wire.Refuse(wire.UnsupportedPlatform)
 	}
 	b.executable, err = executable(b.options.Executable)
