@@ -69,16 +69,22 @@ func (r *Request) checkProof() error {
 	return nil
 }
 
-// ParseReply reads one reply line, without its newline.
+// ParseReply reads one reply line, without its newline. It shares line's
+// memory. A reply holds a result or an error whose code and field look like
+// such, since both may be shown.
 func ParseReply(line []byte) (Reply, error) {
 	var r Reply
 	if err := decodeShared(line, &r); err != nil {
 		return Reply{}, err
 	}
-	if r.OK != (r.Error == "") || r.OK != (r.Result != nil) || r.OK && r.Field != "" {
-		return Reply{}, Refuse(InvalidRequest)
+	if r.OK && r.Result != nil && r.Error == "" && r.Field == "" || !r.OK && r.Result == nil && r.isRefusal() {
+		return r, nil
 	}
-	return r, nil
+	return Reply{}, Refuse(InvalidRequest)
+}
+
+func (r *Reply) isRefusal() bool {
+	return r.Error != "" && printableKey(string(r.Error)) == string(r.Error) && printableKey(r.Field) == r.Field
 }
 
 // appendReply appends a reply line with its newline: the result's, or the
@@ -104,4 +110,3 @@ func appendFailure(dst []byte, e *Error) []byte {
 	}
 	return append(dst, "}\n"...)
 }
-
