@@ -11,6 +11,7 @@ require (
 )
 
 require (
+	github.com/goccy/go-yaml v1.19.2
 	github.com/ncruces/go-sqlite3-wasm/v6 v6.5.35401 // indirect
 	github.com/ncruces/julianday v1.0.0 // indirect
 )
