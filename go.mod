@@ -10,6 +10,8 @@ require (
 	golang.org/x/sys v0.50.0
 )
 
+require golang.org/x/mod v0.43.0 // indirect
+
 require (
 	github.com/goccy/go-yaml v1.19.2
 	github.com/ncruces/go-sqlite3-wasm/v6 v6.5.35401 // indirect

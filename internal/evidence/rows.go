@@ -26,7 +26,9 @@ const (
 )
 
 // Event is a row of events. Spends is the decision whose approval the action
-// used up; at most one event spends a decision, ever.
+// used up; at most one event spends a decision, ever. Message is the message that
+// the action sent: append the message first and name it here, so that its trail
+// shows the authority behind it.
 type Event struct {
 	Seq      int64            `json:"seq"`
 	ID       wire.EventID     `json:"id"`
@@ -36,6 +38,7 @@ type Event struct {
 	Kind     EventKind        `json:"kind"`
 	Subject  *string          `json:"subject"`
 	Spends   *wire.DecisionID `json:"spends"`
+	Message  *wire.MessageID  `json:"message"`
 	Body     json.RawMessage  `json:"body"` // one JSON object
 	Prev     string           `json:"prev"` // hex of the chain's head before this row
 	At       wire.Timestamp   `json:"at"`
