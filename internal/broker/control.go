@@ -37,8 +37,8 @@ func (b *Broker) runSession(cap wire.Capability) (Session, error) {
 	return s, nil
 }
 
-// hostRefusals are the codes that the host may record (BUS-OPEN-16).
-var hostRefusals = []wire.Code{
+// HostRefusals are the codes that the host may record (BUS-OPEN-16).
+var HostRefusals = []wire.Code{
 	wire.InstanceNotListed, wire.InstanceRunning, wire.Capacity,
 	wire.LaunchRevoked, wire.SpawnFailed, wire.SandboxUnavailable,
 }
@@ -51,7 +51,7 @@ func (b *Broker) Refuse(ctx context.Context, cap wire.Capability, code wire.Code
 	if err != nil {
 		return err
 	}
-	if !slices.Contains(hostRefusals, code) {
+	if !slices.Contains(HostRefusals, code) {
 		return wire.RefuseField(wire.InvalidRequest, "code")
 	}
 	err = b.store.Update(ctx, func(tx *evidence.Tx) error {

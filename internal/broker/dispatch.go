@@ -168,7 +168,7 @@ func (b *Broker) prepare(ctx context.Context, c *Call, v *Verb, args any, peer w
 func (b *Broker) update(ctx context.Context, c *Call, v *Verb, args any) (json.RawMessage, error) {
 	var result json.RawMessage
 	err := b.store.Update(ctx, func(tx *evidence.Tx) (err error) {
-		c.Rows, c.Tx = &tx.Rows, tx
+		c.Rows, c.Tx, c.committed = &tx.Rows, tx, nil
 		result, err = v.run(c, args)
 		return err
 	}, func(tx *evidence.Tx, refusal error) error {
@@ -176,6 +176,9 @@ func (b *Broker) update(ctx context.Context, c *Call, v *Verb, args any) (json.R
 	})
 	if err != nil {
 		return nil, err
+	}
+	for _, do := range c.committed {
+		do()
 	}
 	return result, nil
 }

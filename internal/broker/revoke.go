@@ -88,6 +88,9 @@ func revokeRole(c *Call, a revokeArgs) (any, error) {
 		Decision: a.Decision,
 		Reason:   a.Reason,
 	})
+	if told := c.Broker.options.ClaimRevoked; told != nil {
+		c.committed = append(c.committed, func() { told(c.Session.Business.ID, holder.Run) })
+	}
 	return revoked{true}, err
 }
 

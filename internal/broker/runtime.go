@@ -23,6 +23,10 @@ type Options struct {
 	// HarnessOn says whether the organization file switches a harness on for
 	// a business now; asked at each binding (BUS-CTL-33, 34). nil: all are.
 	HarnessOn func(b wire.Business, harness string) bool
+	// ClaimRevoked is told of a run whose claim was revoked, once that is
+	// durable, so that the launcher can stop a run that stays (BUS-OPEN-18).
+	// It is called on a request's goroutine and must not wait. nil: nobody is.
+	ClaimRevoked func(b wire.Business, run wire.Run)
 	// Specs reads committed specs for cited raises; nil refuses citations
 	// with project-not-found.
 	Specs SpecReader

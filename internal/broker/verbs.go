@@ -40,6 +40,9 @@ type Call struct {
 	Tx *evidence.Tx
 	// Prepared is what the verb's prepare step returned, or nil.
 	Prepared any
+
+	// committed is done once the transaction is durable.
+	committed []func()
 }
 
 // read declares a reading verb. A is the argument struct: its JSON tags are
