@@ -18,6 +18,8 @@ type Status struct {
 	PID      int            `json:"pid,omitempty"`      // of the host; human only
 	DataRoot string         `json:"dataRoot,omitempty"` // human only
 	Sockets  *Sockets       `json:"sockets,omitempty"`
+	// Harnesses that this program has, for a mistyped name.
+	Harnesses []string `json:"harnesses"`
 	// Businesses in the order of their ids; a role sees its own alone.
 	Businesses []BusinessStatus `json:"businesses"`
 	// Runs that have not ended, oldest first; a role sees its business's.

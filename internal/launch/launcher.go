@@ -286,6 +286,19 @@ func (l *Launcher) Stop(id wire.Run, reason Reason) (Info, error) {
 	return r.info(), nil
 }
 
+// StopAfter stops a run that has not ended by itself after d.
+func (l *Launcher) StopAfter(id wire.Run, d time.Duration, reason Reason) {
+	r := l.lookup(id)
+	if r == nil {
+		return
+	}
+	go func() {
+		if !waited(r.done, d) {
+			r.stop(reason)
+		}
+	}()
+}
+
 // Close refuses further launches, stops every run and returns when the last
 // of them has ended.
 func (l *Launcher) Close(reason Reason) {

@@ -1,0 +1,82 @@
+package host
+
+import (
+	"context"
+
+	"mosaicstack.dev/mosaic/internal/broker"
+	"mosaicstack.dev/mosaic/internal/wire"
+)
+
+// Verb is one row of the table of host.sock.
+type Verb struct {
+	Name     string
+	Sessions broker.Kind // RoleSession, HumanSession or both
+	Summary  string      // one sentence, imperative
+	Example  string      // arguments as JSON
+	// Codes that the verb itself may answer; see socket.go for those of every
+	// request, and the broker's Authorize for those of an action.
+	Codes []wire.Code
+
+	newArgs func() any
+	handle  func(ctx context.Context, h *host, who caller, args any) (any, error)
+}
+
+const anyone = broker.RoleSession | broker.HumanSession
+
+// verb declares a row. A is the argument struct.
+func verb[A, R any](v Verb, handle func(h *host, ctx context.Context, who caller, a A) (R, error)) Verb {
+	v.newArgs = func() any { return new(A) }
+	v.handle = func(ctx context.Context, h *host, who caller, args any) (any, error) {
+		result, err := handle(h, ctx, who, *args.(*A))
+		return result, err
+	}
+	return v
+}
+
+// none is the argument struct of verbs that take no arguments.
+type none struct{}
+
+// launchCodes are what a launch may answer beside the authority's codes.
+var launchCodes = []wire.Code{
+	wire.UnknownRole, wire.LaunchRevoked, wire.InstanceNotListed, wire.InstanceRunning, wire.Capacity,
+	wire.SandboxUnavailable, wire.InvalidHarness, wire.SpawnFailed, wire.Unavailable,
+	wire.DecisionRequired, wire.NotHolder,
+}
+
+// Verbs is the table, in the order of the reference.
+var Verbs = []Verb{
+	verb(Verb{
+		Name: "status", Sessions: anyone, Example: `{}`,
+		Summary: "Show the phase, the sockets, the sandbox and the runs of the host",
+	}, (*host).status),
+	verb(Verb{
+		Name: "launch", Sessions: anyone, Example: `{"instance":"dev"}`,
+		Summary: "Start a run of a role instance", Codes: launchCodes,
+	}, (*host).launch),
+	verb(Verb{
+		Name: "runs", Sessions: anyone, Example: `{}`,
+		Summary: "List the runs that have not ended and the latest ended ones",
+	}, (*host).runs),
+	verb(Verb{
+		Name: "run", Sessions: anyone, Example: `{"run":"01900000-0000-7000-8000-000000000000"}`,
+		Summary: "Show one run", Codes: []wire.Code{wire.UnknownRun},
+	}, (*host).run),
+	verb(Verb{
+		Name: "runs.wait", Sessions: anyone,
+		Example: `{"run":"01900000-0000-7000-8000-000000000000","timeoutMs":30000}`,
+		Summary: "Wait until a run has ended, or the time is over", Codes: []wire.Code{wire.UnknownRun},
+	}, (*host).waitRun),
+	verb(Verb{
+		Name: "stop", Sessions: anyone, Example: `{"run":"01900000-0000-7000-8000-000000000000"}`,
+		Summary: "Ask a run to end, and kill it after the grace period",
+		Codes:   []wire.Code{wire.UnknownRun, wire.DecisionRequired, wire.NotHolder},
+	}, (*host).stopRun),
+}
+
+var verbsByName = func() map[string]*Verb {
+	m := make(map[string]*Verb, len(Verbs))
+	for i := range Verbs {
+		m[Verbs[i].Name] = &Verbs[i]
+	}
+	return m
+}()
