@@ -8,6 +8,7 @@ require (
 	github.com/ncruces/go-sqlite3 v0.37.0
 	go.uber.org/goleak v1.3.0
 	golang.org/x/sys v0.50.0
+	pgregory.net/rapid v1.3.0
 )
 
 require golang.org/x/mod v0.43.0 // indirect
