@@ -100,17 +100,22 @@ func (b *Broker) prove(from socket, peer wire.Peer, r *wire.Request) (Session, *
 	return session, nil
 }
 
-// perform runs the verb for a proven session. Every refusal that it returns has
-// left its evidence, or has become storage-unavailable (BUS-PROTO-27, 28).
+// perform finds the verb and runs it for a proven session. Every refusal that
+// it returns has left its evidence, or has become storage-unavailable
+// (BUS-PROTO-27, 28).
 func (b *Broker) perform(ctx context.Context, c *Call, peer wire.Peer, r *wire.Request) (json.RawMessage, error) {
 	verb := verbsByName[r.Verb]
 	if verb == nil {
 		// The name is the caller's text and stays out of the evidence.
 		return nil, b.refuse(ctx, c.Session, "", nil, wire.Refuse(wire.UnknownVerb))
 	}
+	return b.run(ctx, c, verb, peer, r)
+}
+
+func (b *Broker) run(ctx context.Context, c *Call, verb *Verb, peer wire.Peer, r *wire.Request) (json.RawMessage, error) {
 	args, err := verb.arguments(c.Session, r.Args)
 	if err != nil {
-		return nil, b.refuse(ctx, c.Session, verb.Name, args, err)
+		return nil, b.refuse(ctx, c.Session, verb.Name, nil, err)
 	}
 	if verb.prepare != nil {
 		if err := b.prepare(ctx, c, verb, args, peer, r.Human); err != nil {
