@@ -91,7 +91,7 @@ var Codes = []CodeInfo{
 		Code:     DecisionConsumed,
 		Sentence: "this approval was already used, so the action was not taken again",
 		Cause:    "An approval authorizes exactly one action, also across runs and restarts.",
-		Remedy:   "Look at what it was used for with `mosaic trail ID`; to act once more, raise a new decision with `mosaic call decision.raise`.",
+		Remedy:   "Look at what it was used for with `mosaic trail ID`; to act once more, raise a new decision with `mosaic raise ACTION`.",
 	},
 	{
 		Code:     DecisionMismatch,
@@ -109,7 +109,7 @@ var Codes = []CodeInfo{
 		Code:     DecisionOpen,
 		Sentence: "this decision is not answered yet, so nothing was done",
 		Cause:    "The action needs the answer of the person or arbiter that it is routed to.",
-		Remedy:   "Go on with other work and ask again later; `mosaic trail ID` shows when the answer has come.",
+		Remedy:   "Go on with other work; `mosaic wait ID` answers when the decision is closed.",
 	},
 	{
 		Code:     DecisionRefused,
@@ -121,7 +121,7 @@ var Codes = []CodeInfo{
 		Code:     DecisionRequired,
 		Sentence: "this action needs an approved decision, so nothing was done",
 		Cause:    "The role's authority does not allow the action by itself, and the request named no decision.",
-		Remedy:   "Raise one with `mosaic call decision.raise`, go on with other work, and give its id once it is approved.",
+		Remedy:   "Raise one with `mosaic raise ACTION`, go on with other work, and give its id once it is approved.",
 	},
 	{
 		Code:     DecisionRouteRefused,
@@ -266,7 +266,7 @@ var Codes = []CodeInfo{
 		Code:     NotAuthorized,
 		Sentence: "the role's authority does not allow this, so nothing was done",
 		Cause:    "The action is not in the authority of the role's definition in the way that this request needs.",
-		Remedy:   "Raise a decision with `mosaic call decision.raise`, or ask the role that may do it: `mosaic agents`.",
+		Remedy:   "Raise a decision with `mosaic raise ACTION`, or ask the role that may do it: `mosaic agents`.",
 	},
 	{
 		Code:     NotHeld,
@@ -278,7 +278,7 @@ var Codes = []CodeInfo{
 		Code:     NotHolder,
 		Sentence: "this run does not hold its role, so nothing was done",
 		Cause:    "It has not claimed the role, has given it up, or its claim was ended.",
-		Remedy:   "Claim it once with `mosaic call role.claim`; when that is refused, stop working and exit.",
+		Remedy:   "Claim it once with `mosaic claim`; when that is refused, stop working and exit.",
 	},
 	{
 		Code:     NotLocalDisk,
@@ -391,7 +391,7 @@ var Codes = []CodeInfo{
 		Code:     RoleEndRefused,
 		Sentence: "this role may not be ended this way, so its claim stays",
 		Cause:    "A reason goes to another run than one's own, and a protected definition needs the human's decision.",
-		Remedy:   "Raise a decision for it with `mosaic call decision.raise`, or ask the person: `mosaic send human TEXT`.",
+		Remedy:   "Raise a decision for it with `mosaic raise role.revoke`, or ask the person: `mosaic send human TEXT`.",
 	},
 	{
 		Code:     RunAlive,

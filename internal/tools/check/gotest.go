@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -50,6 +51,13 @@ func (r *runner) goTest(ctx context.Context, step string, args ...string) {
 	if step == "race" {
 		cmd.Env = append(cmd.Env, "CGO_ENABLED=1")
 	}
+	trap, err := os.MkdirTemp("", "mosaic-check-")
+	if err != nil {
+		r.fail(step, err.Error()+"\n")
+		return
+	}
+	defer os.RemoveAll(trap)
+	cmd.Env = append(cmd.Env, "XDG_DATA_HOME="+trap)
 	var complaints strings.Builder
 	cmd.Stderr = &complaints
 	stdout, err := cmd.StdoutPipe()
@@ -64,6 +72,7 @@ func (r *runner) goTest(ctx context.Context, step string, args ...string) {
 	suite := newSuite(r)
 	suite.read(stdout)
 	err = cmd.Wait()
+	r.untouched(step, trap)
 	switch {
 	case err != nil && len(suite.failures) == 0:
 		r.fail(step, complaints.String()+err.Error()+"\n")
@@ -71,6 +80,20 @@ func (r *runner) goTest(ctx context.Context, step string, args ...string) {
 		r.print(complaints.String())
 	case suite.tests == 0:
 		r.fail(step, "no test ran\n")
+	}
+}
+
+// untouched fails when a test left something in the data directory of the user
+// that it runs as: tests work in directories of their own.
+func (r *runner) untouched(step, dir string) {
+	entries, err := os.ReadDir(dir)
+	switch {
+	case err != nil:
+		r.fail(step+" leave the user's data directory alone", err.Error()+"\n")
+	case len(entries) > 0:
+		r.fail(step+" leave the user's data directory alone", fmt.Sprintf("a test made %s there\n", entries[0].Name()))
+	default:
+		r.pass(step + " leave the user's data directory alone")
 	}
 }
 

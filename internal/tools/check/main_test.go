@@ -105,7 +105,7 @@ func TestPassingSuite(t *testing.T) {
 			t.Errorf("%q is missing in\n%s", want, out)
 		}
 	}
-	if got := lastLine(out); got != "3 passed, 0 failed, 1 skipped" {
+	if got := lastLine(out); got != "4 passed, 0 failed, 1 skipped" {
 		t.Errorf("closing line %q", got)
 	}
 }
@@ -133,11 +133,32 @@ func TestFailuresOfEveryKindAreTold(t *testing.T) {
 			t.Errorf("%q is missing", want)
 		}
 	}
-	if got := lastLine(out); got != "5 passed, 4 failed, 1 skipped" {
+	if got := lastLine(out); got != "6 passed, 4 failed, 1 skipped" {
 		t.Errorf("closing line %q", got)
 	}
 	if t.Failed() {
 		t.Log(out)
+	}
+}
+
+// proves: BUS-TESTS-02 BUS-TESTS-14
+func TestTouchingTheUsersDataIsAFailure(t *testing.T) {
+	t.Parallel()
+	exit, out := check(t, module(t, map[string]string{"a/a_test.go": `package a
+
+import (
+	"os"
+	"testing"
+)
+
+func TestWrites(t *testing.T) {
+	if err := os.Mkdir(os.Getenv("XDG_DATA_HOME")+"/mosaic", 0o700); err != nil {
+		t.Fatal(err)
+	}
+}
+`}), "-only", "tests")
+	if exit != 1 || !strings.Contains(out, "a test made mosaic there") {
+		t.Errorf("exit %d:\n%s", exit, out)
 	}
 }
 
