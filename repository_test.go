@@ -51,7 +51,7 @@ func makeTargets(t *testing.T) []string {
 func TestDocumentedMakeTargetsExist(t *testing.T) {
 	targets := makeTargets(t)
 	for _, name := range documents(t) {
-		for _, m := range regexp.MustCompile("(?m)(?:^|`|\\$ )make ([a-z-]+)").FindAllStringSubmatch(raw(t, name), -1) {
+		for _, m := range regexp.MustCompile(`(?m)(?:^|\x60|\$ )make ([a-z-]+)`).FindAllStringSubmatch(raw(t, name), -1) {
 			if !slices.Contains(targets, m[1]) {
 				t.Errorf("%s: there is no make %s", name, m[1])
 			}

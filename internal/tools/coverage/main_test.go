@@ -47,7 +47,7 @@ func TestCoverage(t *testing.T) {
 			files: map[string]string{
 				"docs/requirements/bus-requirements.md": someRequirements,
 				"docs/requirements/waived.txt":          "# why\nBUS-CLAIM-01\n",
-				"a/a_test.go":                           "package a\n\n" + proves("//", "BUS-MSG-01"),
+				"a/a_test.go":                           "package a\n\n" + proves("//", "BUS-MSG-01 BUS-OPEN-01"),
 			},
 			args:   []string{"-list"},
 			out:    []string{"BUS-MSG               1 / 2     50 %", "BUS-MSG-02 It arrives once.", "1 of 2 (50.0 %)"},

@@ -20,15 +20,16 @@ var (
 
 // requirements are those that a test can prove, in the order of the documents.
 type requirements struct {
-	ids    []string
-	text   map[string]string
-	waived map[string]bool
+	ids       []string
+	text      map[string]string
+	proposals map[string]bool // adopted answers to what the documents leave open
+	waived    map[string]bool
 }
 
-// readRequirements reads *-requirements.md and waived.txt. Ids of area OPEN
-// are proposals of the documents, not requirements.
+// readRequirements reads *-requirements.md and waived.txt. Ids of an area OPEN
+// are proposals: a test may name one, and none is counted.
 func readRequirements(dir string) (requirements, error) {
-	r := requirements{text: map[string]string{}, waived: map[string]bool{}}
+	r := requirements{text: map[string]string{}, proposals: map[string]bool{}, waived: map[string]bool{}}
 	waived, err := os.ReadFile(filepath.Join(dir, "waived.txt"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return r, err
@@ -52,7 +53,11 @@ func readRequirements(dir string) (requirements, error) {
 			if _, twice := r.text[id]; twice {
 				return r, fmt.Errorf("%s is defined twice", id)
 			}
-			if strings.HasSuffix(area(id), "-OPEN") || r.waived[id] {
+			if strings.HasSuffix(area(id), "-OPEN") {
+				r.proposals[id] = true
+				continue
+			}
+			if r.waived[id] {
 				continue
 			}
 			r.text[id] = strings.TrimSpace(m[2])
@@ -72,7 +77,8 @@ func (r requirements) within(prefixes []string) requirements {
 	if len(prefixes) == 0 {
 		return r
 	}
-	kept := requirements{text: r.text, waived: r.waived}
+	kept := r
+	kept.ids = nil
 	for _, id := range r.ids {
 		if slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(area(id), p) }) {
 			kept.ids = append(kept.ids, id)
@@ -135,7 +141,7 @@ func carriesMarks(path string) bool {
 func (r requirements) unknown(m marks) []string {
 	var told []string
 	for _, id := range slices.Sorted(maps.Keys(m)) {
-		if _, ok := r.text[id]; !ok {
+		if _, ok := r.text[id]; !ok && !r.proposals[id] {
 			why := "names no requirement"
 			if r.waived[id] {
 				why = "is waived"
