@@ -75,7 +75,7 @@ func TestAgentIsWorkingOnWhatItReceivedAndHasNotRead(t *testing.T) {
 		t.Errorf("routed and not received: %+v", s)
 	}
 	tb.do(rev, "message.receive", nil)
-	since := tb.trail(string(first.ID)).deliveries()[1].At
+	since := tb.deliveries(first.ID)[1].At
 	second := tb.send(dev, "rev")
 	tb.do(rev, "message.receive", nil)
 	if s := tb.state("rev"); s.State != "working" || *s.Working != (working{2, since}) {
@@ -148,7 +148,7 @@ func TestStrandedMessagesStayListed(t *testing.T) {
 		}
 		id := tb.send(by, "rev").ID
 		tb.do(rev, "message.receive", nil)
-		want = append(want, stranded{ID: id, From: by.role, Run: rev.run, At: tb.trail(string(id)).deliveries()[1].At})
+		want = append(want, stranded{ID: id, From: by.role, Run: rev.run, At: tb.deliveries(id)[1].At})
 	}
 	tb.do(rev, "message.read", args{"id": want[0].ID})
 	want = want[1:]

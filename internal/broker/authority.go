@@ -89,6 +89,7 @@ type permit struct {
 	target    *string
 	operation string           // the verb that acts, when its name is not the action's
 	spends    *wire.DecisionID // the approval that allow uses up, or nil
+	message   *wire.MessageID  // the message that the action sent, or nil
 }
 
 // permit is the one authority-and-consumption check: authorize, authorizeLaunch,
@@ -152,6 +153,7 @@ func (c *Call) allow(p permit, subject *string, detail map[string]any) (evidence
 		Kind:     evidence.ActionAllowed,
 		Subject:  subject,
 		Spends:   p.spends,
+		Message:  p.message,
 		Body:     encoded,
 	})
 }

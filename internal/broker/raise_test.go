@@ -101,7 +101,7 @@ func TestRaiseIsValidatedInOrder(t *testing.T) {
 		{"another domain", asking("deploy", args{"domain": "legal"}), wire.InvalidRequest, "domain"},
 		{"target empty", asking("deploy", args{"target": ""}), wire.InvalidRequest, "target"},
 		{"target too long", asking("deploy", args{"target": strings.Repeat("ü", 513)}), wire.InvalidRequest, "target"},
-		{"blocking with a loose task ref", asking("deploy", args{"blocking": true, "task_ref": "queue:07"}), wire.InvalidRequest, "task_ref"},
+		{"blocking with a loose task ref", asking("deploy", args{"blocking": true, "task_ref": "gitea:web/07"}), wire.InvalidRequest, "task_ref"},
 		{"task ref of no tracker", asking("deploy", args{"task_ref": "jira:WEB-1"}), wire.InvalidRequest, "task_ref"},
 		{"requirement ref", asking("deploy", args{"requirement_ref": "REQ-web-1"}), wire.InvalidRequest, "requirement_ref"},
 		{"unknown action before the target", asking("nonsense", args{"target": "nobody"}), wire.UnknownAction, "action"},

@@ -112,7 +112,7 @@ func TestTrailTellsTheStoryInOrder(t *testing.T) {
 		}
 	}
 	message := tb.trail(string(cite.ID))
-	if len(message.messages()) != 1 || len(message.deliveries()) != 2 {
+	if len(message.messages()) != 1 || len(message.deliveriesOf(cite.ID)) != 2 {
 		t.Errorf("trail of a message = %+v", message.rows)
 	}
 	for _, subject := range []string{"", noID, "queue:8", "nothing", "dev"} {
@@ -277,6 +277,9 @@ func TestReaderSeesAndChangesNothing(t *testing.T) {
 	rows := tb.count("events")
 	for _, v := range Verbs {
 		if a, reads := may[v.Name]; reads {
+			if a == nil {
+				a = args{}
+			}
 			tb.do(reader, v.Name, a)
 			continue
 		}

@@ -35,7 +35,7 @@ func TestReceiveHandsOverOnce(t *testing.T) {
 		t.Errorf("order (-want +got):\n%s", diff)
 	}
 	for _, id := range []wire.MessageID{want[0], want[129]} {
-		d := tb.trail(string(id)).deliveries()
+		d := tb.deliveries(id)
 		if len(d) != 2 || d[1].State != evidence.Delivered || d[1].Run != rev.run {
 			t.Errorf("deliveries of %s = %+v", id, d)
 		}
@@ -122,7 +122,7 @@ func TestHumanReceivesAndReads(t *testing.T) {
 	if again := get[receipt](tb, human, "message.read", args{"id": answer.ID}); again != first || first.ID != answer.ID {
 		t.Errorf("read = %+v, then %+v", first, again)
 	}
-	if d := tb.trail(string(answer.ID)).deliveries(); len(d) != 2 || d[1].State != evidence.Read || d[1].At != first.At {
+	if d := tb.deliveries(answer.ID); len(d) != 2 || d[1].State != evidence.Read || d[1].At != first.At {
 		t.Errorf("deliveries = %+v", d)
 	}
 }

@@ -52,6 +52,7 @@ func sendMessage(c *Call, a sendArgs) (any, error) {
 	if m, err = c.Tx.AppendMessage(m); err != nil {
 		return nil, err
 	}
+	p.message = &m.ID
 	if _, err = c.allow(p, p.target, map[string]any{"message": m.ID}); err != nil {
 		return nil, err
 	}

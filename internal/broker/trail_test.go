@@ -83,6 +83,12 @@ func (tb *testBroker) trail(subject string) trailRows {
 	return trailRows{tb.t, get[[]trailRow](tb, tb.human(), "trail", args{"subject": subject})}
 }
 
+// deliveries are the deliveries of a message.
+func (tb *testBroker) deliveries(id wire.MessageID) []evidence.Delivery {
+	tb.t.Helper()
+	return tb.trail(string(id)).deliveriesOf(id)
+}
+
 func rowsOf[T any](r trailRows, table string) []T {
 	r.t.Helper()
 	var out []T
@@ -106,13 +112,24 @@ func (r trailRows) events(kind evidence.EventKind) []evidence.Event {
 }
 
 func (r trailRows) decisions() []evidence.Decision { return rowsOf[evidence.Decision](r, "decisions") }
+
+// closes returns the decision events, seen ones too.
 func (r trailRows) closes() []evidence.DecisionEvent {
 	return rowsOf[evidence.DecisionEvent](r, "decision_events")
 }
+
 func (r trailRows) messages() []evidence.Message { return rowsOf[evidence.Message](r, "messages") }
-func (r trailRows) claims() []evidence.Claim     { return rowsOf[evidence.Claim](r, "role_claims") }
-func (r trailRows) deliveries() []evidence.Delivery {
-	return rowsOf[evidence.Delivery](r, "deliveries")
+
+// deliveriesOf returns the deliveries of one message.
+func (r trailRows) deliveriesOf(id wire.MessageID) []evidence.Delivery {
+	r.t.Helper()
+	var out []evidence.Delivery
+	for _, d := range rowsOf[evidence.Delivery](r, "deliveries") {
+		if d.Message == id {
+			out = append(out, d)
+		}
+	}
+	return out
 }
 
 // count counts the rows of a table of the store.
