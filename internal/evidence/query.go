@@ -53,6 +53,7 @@ const (
 	qRepliesAll
 	qDeliveriesOf
 	qClaimBefore
+	qRevocation
 	numQueries
 )
 
@@ -149,6 +150,8 @@ var queries = [numQueries]string{
 	qRepliesAll:     `SELECT ` + messageColumns + ` FROM messages m WHERE m.in_reply_to = ?1 ORDER BY m.seq`,
 	qDeliveriesOf:   `SELECT ` + deliveryColumns + ` FROM deliveries d WHERE d.message = ?1 ORDER BY d.seq`,
 	// A run's claim of its role that was current at a time: its last one before.
+	qRevocation: `SELECT ` + claimColumns + ` FROM role_claims c
+		WHERE c.run = ?1 AND c.business = ?2 AND c.role = ?3 AND c.op = 'revoke' AND c.decision = ?4`,
 	qClaimBefore: `SELECT ` + claimColumns + ` FROM role_claims c
 		WHERE c.run = ?1 AND c.business = ?2 AND c.op = 'claim' AND c.at <= ?3 ORDER BY c.seq DESC LIMIT 1`,
 }

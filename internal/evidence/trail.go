@@ -13,8 +13,8 @@ import (
 //     that it answers and those that answer it, the authority of its send, and
 //     its decision with everything that happened to that.
 //   - A decision brings its events, the human input of its close, its raise,
-//     the action that spent it, the messages that cite it, and the decisions
-//     that it supersedes or that supersede it.
+//     the action that spent it and the revocation that it allowed, the messages
+//     that cite it, and the decisions that it supersedes or that supersede it.
 //   - A task ref brings its decisions with all of that, and its events.
 //
 // Every run that appears brings the evidence of its session and of its claim.
@@ -255,7 +255,24 @@ func (t *trail) decisionAlone(d *Decision) error {
 	if err := t.event(spent); err != nil {
 		return err
 	}
+	if err := t.revocation(d); err != nil {
+		return err
+	}
 	return t.run(d.RaisedByRun, d.At)
+}
+
+// revocation adds the revocation that a decision about a holder allowed.
+func (t *trail) revocation(d *Decision) error {
+	if d.HolderRun == nil || d.Target == nil {
+		return nil
+	}
+	s := t.r.c.query(qRevocation).text(1, string(*d.HolderRun)).text(2, string(t.b)).text(3, *d.Target).text(4, string(d.ID))
+	claim, err := first(s, scanClaim)
+	if err != nil || claim == nil {
+		return err
+	}
+	t.add(tRoleClaims, claim.Seq, claim.At, *claim)
+	return t.run(claim.Run, claim.At)
 }
 
 // run adds the evidence of a run's session and of the claim that it held at a
