@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -23,8 +24,10 @@ type Socket struct {
 // first moment, whatever the umask. A path that exists, be it a dead socket or
 // a dangling link, is refused with socket-exists and left as it is.
 func Listen(path string) (*Socket, error) {
-	if len(path) > MaxSocketPath {
-		return nil, fmt.Errorf("wire: listen: a socket path has at most %d bytes", MaxSocketPath)
+	if len(path) > MaxSocketPath || path == "" || path[0] == '@' || strings.IndexByte(path, 0) >= 0 {
+		// An @ would make a socket without a file or a mode, and a NUL another
+		// path.
+		return nil, fmt.Errorf("wire: listen: a socket path has 1 to %d bytes, no NUL and no @ in front", MaxSocketPath)
 	}
 	config := net.ListenConfig{Control: ownerOnly}
 	l, err := config.Listen(context.Background(), "unix", path)
