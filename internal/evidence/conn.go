@@ -27,20 +27,16 @@ type conn struct {
 type access int
 
 const (
-	writing  access = iota // the one writer
-	reading                // a snapshot connection beside the writer
-	sharing                // a reader of a file that another process may have open
-	sealed                 // a reader of a file that nobody has open and that has no WAL
-	retained               // a reader of a file that nobody has open, with its WAL
+	writing    access = iota // the one writer
+	reading                  // a snapshot connection beside the writer
+	sharing                  // a look at a file that another process has open
+	inspecting               // a look at a file that nobody has open, through inspectVFS
 )
 
 // uri names the file for SQLite. Every byte that means something in a URI is
 // escaped, so that no path can set a parameter.
-func (a access) uri(path, vfs string) string {
+func uri(path, vfs string) string {
 	q := url.Values{}
-	if a == sealed {
-		q.Set("immutable", "1")
-	}
 	if vfs != "" {
 		q.Set("vfs", vfs)
 	}
@@ -54,12 +50,12 @@ const busyTimeout = 2 * time.Second
 // back, because a misspelt or unsupported PRAGMA is silently ignored.
 func connect(ctx context.Context, path, vfs string, a access) (*conn, error) {
 	flags := sqlite3.OPEN_URI | sqlite3.OPEN_NOFOLLOW
-	if a == writing || a == retained {
-		flags |= sqlite3.OPEN_READWRITE // never OPEN_CREATE: a missing file is refused
-	} else {
+	if a == reading {
 		flags |= sqlite3.OPEN_READONLY
+	} else {
+		flags |= sqlite3.OPEN_READWRITE // never OPEN_CREATE: a missing file is refused
 	}
-	db, err := sqlite3.OpenFlags(a.uri(path, vfs), flags)
+	db, err := sqlite3.OpenFlags(uri(path, vfs), flags)
 	if err != nil {
 		return nil, err
 	}
@@ -86,8 +82,8 @@ func (a access) settings() []setting {
 	switch a {
 	case writing:
 		s = append(s, setting{"synchronous", "FULL", "2"}, setting{"cache_size", "-8192", "-8192"})
-	case retained:
-		// In exclusive mode the WAL index is built in memory: nothing is written.
+	case inspecting:
+		// In exclusive mode the WAL index is built in memory.
 		s = append(s, setting{"locking_mode", "EXCLUSIVE", "exclusive"}, setting{"query_only", "ON", "1"})
 	default:
 		s = append(s, setting{"query_only", "ON", "1"})

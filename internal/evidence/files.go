@@ -81,18 +81,6 @@ func checkHeader(path string) error {
 	return nil
 }
 
-// walSize returns the size of the WAL, 0 when there is none.
-func walSize(path string) (int64, error) {
-	info, err := os.Lstat(path + walSuffix)
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, refuse(wire.StorageUnavailable, err)
-	}
-	return info.Size(), nil
-}
-
 // SQLite's lock bytes: every connection to a database in WAL mode holds a
 // shared lock on this range for as long as it is open.
 const (

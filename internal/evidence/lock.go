@@ -211,3 +211,6 @@ func removeSocket(path string) (removed []string, err error) {
 	}
 	return []string{path}, nil
 }
+
+// LockName is the name of the writer lock in the directory of the store.
+const LockName = "writer.lock"

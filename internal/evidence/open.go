@@ -14,27 +14,20 @@ type examination struct {
 }
 
 // examine makes every check of BUS-SCHEMA-03 to 10 on a store that no process
-// has open, and changes no byte of any of its files: with no WAL it reads the
-// file as immutable, with one it builds the WAL index in memory and leaves the
-// WAL as it is.
-func examine(ctx context.Context, path, vfs string, want *version) (*examination, error) {
+// has open, and changes no byte of any of its files.
+func examine(ctx context.Context, path string, want *version) (*examination, error) {
 	if err := checkFiles(path); err != nil {
 		return nil, err
 	}
 	if err := checkHeader(path); err != nil {
 		return nil, err
 	}
-	wal, err := walSize(path)
-	if err != nil {
+	if err := checkWAL(path); err != nil {
 		return nil, err
 	}
-	how := sealed
-	if wal > 0 {
-		how = retained
-	}
-	c, err := connect(ctx, path, vfs, how)
+	c, err := inspect(ctx, path)
 	if err != nil {
-		return nil, damage(err)
+		return nil, err
 	}
 	defer c.close()
 	c.db.SetInterrupt(ctx)

@@ -19,7 +19,7 @@ func TestDigestsArePinned(t *testing.T) {
 		if err := create(t.Context(), path, &v); err != nil {
 			t.Fatal(err)
 		}
-		c, err := connect(t.Context(), path, "", sealed)
+		c, err := inspect(t.Context(), path)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -35,9 +35,12 @@ func wallClock() int64 { return time.Now().UnixMilli() }
 
 // load derives the state from the last rows of the tables. Its cost is that of
 // the rows since the last event, which carries the head before itself.
-func (s *state) load(c *conn, storeID string) error {
+func (s *state) load(c *conn, found *examination) error {
 	*s = state{clock: s.clock}
 	for id, t := range tables {
+		if t.since > found.version.number {
+			continue
+		}
 		st, err := c.prepare("SELECT seq, at FROM " + t.name + " ORDER BY seq DESC LIMIT 1")
 		if err != nil {
 			return err
@@ -56,7 +59,7 @@ func (s *state) load(c *conn, storeID string) error {
 			return st.err
 		}
 	}
-	return s.loadHead(c, storeID)
+	return s.loadHead(c, found.storeID)
 }
 
 func (s *state) loadHead(c *conn, storeID string) error {

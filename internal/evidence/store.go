@@ -25,7 +25,7 @@ type Options struct {
 // Store is an open evidence store. All methods are safe for concurrent use.
 type Store struct {
 	path    string
-	storeID string
+	found   *examination
 	options Options
 	vfs     string
 
@@ -63,12 +63,12 @@ func open(ctx context.Context, path string, o Options, v *version) (*Store, erro
 	if o.clock == nil {
 		o.clock = wallClock
 	}
-	found, err := examine(ctx, path, o.vfs, v)
+	found, err := examine(ctx, path, v)
 	if err != nil {
 		return nil, err
 	}
 	s := &Store{
-		path: path, storeID: found.storeID, options: o, vfs: o.vfs,
+		path: path, found: found, options: o, vfs: o.vfs,
 		queue:    make(chan *request, 4*o.MaxBatch),
 		readers:  make(chan *conn, o.Readers),
 		failed:   make(chan struct{}),
@@ -87,7 +87,7 @@ func open(ctx context.Context, path string, o Options, v *version) (*Store, erro
 }
 
 // ID returns the id of the store, made when it was created.
-func (s *Store) ID() string { return s.storeID }
+func (s *Store) ID() string { return s.found.storeID }
 
 // Update runs do in the next group commit, in a savepoint of its own, and
 // returns after the commit is durable. When do returns an error its savepoint

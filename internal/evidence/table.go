@@ -9,6 +9,7 @@ type table struct {
 	name    string
 	insert  string // SQL
 	columns []string
+	since   int // version of the schema
 	chained bool
 	encoded [][]byte // of each column, the part of the chain's encoding that never changes
 }
@@ -27,20 +28,20 @@ const (
 )
 
 var tables = [numTables]*table{
-	tDecisions: newTable("decisions", true, `seq id business action question options recommendation
+	tDecisions: newTable("decisions", 1, true, `seq id business action question options recommendation
 		approval_choice blocking class route domain target project spec_path spec_commit task_ref
 		requirement_ref supersedes raised_by_role raised_by_run thread holder_run at`),
-	tDecisionEvents: newTable("decision_events", true, `seq decision business kind by by_role via choice note input at`),
-	tEvents:         newTable("events", true, `seq id business role run kind subject spends message body prev at`),
-	tRoleClaims:     newTable("role_claims", true, `seq business role run op by decision reason at`),
-	tMessages: newTable("messages", true, `seq id business from_role from_run to_role to_name lane lane_no class
+	tDecisionEvents: newTable("decision_events", 1, true, `seq decision business kind by by_role via choice note input at`),
+	tEvents:         newTable("events", 1, true, `seq id business role run kind subject spends message body prev at`),
+	tRoleClaims:     newTable("role_claims", 1, true, `seq business role run op by decision reason at`),
+	tMessages: newTable("messages", 1, true, `seq id business from_role from_run to_role to_name lane lane_no class
 		body in_reply_to corrects decision request at`),
-	tDeliveries:  newTable("deliveries", true, `seq business message lane lane_no run state read_no at`),
-	tCheckpoints: newTable("checkpoints", false, `seq size head note at`),
+	tDeliveries:  newTable("deliveries", 1, true, `seq business message lane lane_no run state read_no at`),
+	tCheckpoints: newTable("checkpoints", 2, false, `seq size head note at`),
 }
 
-func newTable(name string, chained bool, columns string) *table {
-	t := &table{name: name, columns: strings.Fields(columns), chained: chained}
+func newTable(name string, since int, chained bool, columns string) *table {
+	t := &table{name: name, columns: strings.Fields(columns), since: since, chained: chained}
 	for _, c := range t.columns {
 		t.encoded = append(t.encoded, appendField(nil, c))
 	}

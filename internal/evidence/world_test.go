@@ -2,10 +2,8 @@ package evidence
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
-	"sync/atomic"
 	"testing"
 
 	"mosaicstack.dev/mosaic/internal/wire"
@@ -19,7 +17,6 @@ type world struct {
 	t    *testing.T
 	path string
 	*Store
-	runs atomic.Int64
 }
 
 func newWorld(t *testing.T, options ...func(*Options)) *world {
@@ -85,7 +82,7 @@ func (w *world) view(fn func(*Snapshot) error) {
 // launch launches a run for the role.
 func (w *world) launch(role wire.Role) wire.Run {
 	w.t.Helper()
-	run := wire.Run(fmt.Sprintf("0190a000-0000-7000-8000-%012d", w.runs.Add(1)))
+	run := wire.Run(new(ids).next(wallClock()))
 	w.event(Event{Kind: SessionLaunched, Role: &role, Run: &run})
 	return run
 }
@@ -237,3 +234,22 @@ func spending(d Decision, run wire.Run) Event {
 }
 
 func ptr[T any](v T) *T { return &v }
+
+// history writes rows of every kind.
+func (w *world) history() {
+	w.t.Helper()
+	dev, rev := w.hold("dev"), w.hold("rev")
+	asked := w.ask("dev", "Fix the build.")
+	w.receive("dev", dev)
+	w.read(asked.ID, dev)
+	w.send("dev", dev, "rev", "Look at this.")
+	w.receive("rev", rev)
+	w.sendMessage(Message{FromRole: "rev", FromRun: rev, ToRole: "human", Body: "Fine.", InReplyTo: &asked.ID})
+	d := w.raise(decision("dev", dev))
+	w.decide(d.ID, "yes")
+	w.event(spending(d, dev))
+	w.raise(decision("dev", dev))
+	w.send("dev", dev, "rev", "Waiting.")
+	w.release("rev", rev)
+	w.event(Event{Kind: SessionEnded, Role: ptr(wire.Role("rev")), Run: &rev})
+}

@@ -53,7 +53,7 @@ func newWriter(ctx context.Context, s *Store) (*writer, error) {
 		w.pages = pages
 		return nil
 	})
-	if err := w.state.load(c, s.storeID); err != nil {
+	if err := w.state.load(c, s.found); err != nil {
 		c.close()
 		return nil, err
 	}
@@ -215,7 +215,7 @@ func (w *writer) recover(cause error) {
 			return
 		}
 	}
-	if err := w.state.load(w.c, w.store.storeID); err != nil {
+	if err := w.state.load(w.c, w.store.found); err != nil {
 		w.store.fail(err)
 	}
 }
