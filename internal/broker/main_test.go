@@ -16,5 +16,5 @@ func TestMain(m *testing.M) {
 	if root := os.Getenv(childRoot); root != "" {
 		os.Exit(runChild(root))
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(checkedRun{m})
 }
