@@ -13,6 +13,8 @@ require (
 
 require golang.org/x/mod v0.43.0
 
+require github.com/anishathalye/porcupine v1.3.1
+
 require (
 	github.com/goccy/go-yaml v1.19.2
 	github.com/ncruces/go-sqlite3-wasm/v6 v6.5.35401 // indirect
