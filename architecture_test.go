@@ -27,7 +27,7 @@ var layers = []struct {
 	{"host", []string{"internal/host"}},
 	{"engines", []string{"internal/broker", "internal/flow", "internal/gitgate", "internal/launch", "internal/queue"}},
 	{"stores", []string{"client", "internal/core", "internal/evidence", "internal/module", "internal/org", "internal/records"}},
-	{"ground", []string{"internal/display", "internal/git", "internal/proc", "internal/wire"}},
+	{"ground", []string{"examples/team", "internal/display", "internal/git", "internal/proc", "internal/wire"}},
 }
 
 // neighbours may import each other inside a storey, in this direction.

@@ -11,9 +11,14 @@ require (
 	pgregory.net/rapid v1.3.0
 )
 
-require golang.org/x/mod v0.43.0
+require (
+	github.com/spf13/cobra v1.10.2
+	github.com/spf13/pflag v1.0.9
+	golang.org/x/mod v0.43.0
+	golang.org/x/term v0.48.0
+)
 
-require github.com/anishathalye/porcupine v1.3.1
+require github.com/inconshreveable/mousetrap v1.1.0 // indirect
 
 require (
 	github.com/goccy/go-yaml v1.19.2

@@ -1,0 +1,265 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"mosaicstack.dev/mosaic/internal/broker"
+	"mosaicstack.dev/mosaic/internal/org"
+)
+
+// State of a check.
+const (
+	checkOK      = "ok"
+	checkWarning = "warning" // works, or is not needed yet, but should be known
+	checkFailed  = "failed"
+)
+
+// check is one thing that doctor looked at: what it found, and the command
+// that mends it.
+type check struct {
+	Name  string `json:"name"`
+	State string `json:"state"`
+	Found string `json:"found"`
+	Fix   string `json:"fix,omitempty"`
+}
+
+func ok(name, format string, args ...any) check {
+	return check{Name: name, State: checkOK, Found: fmt.Sprintf(format, args...)}
+}
+
+func (a *app) doctorCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Say what is missing on this machine, and the command that mends it",
+		Long: `Looks at the machine and the data root, changes nothing, and names the command
+for whatever is wrong. Exit code 1 means that something must be mended before
+the host can run.`,
+		Example: "mosaic doctor\nmosaic doctor --json",
+		Args:    arguments(),
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		root, err := a.root()
+		if err != nil {
+			return err
+		}
+		report := struct {
+			OK     bool    `json:"ok"`
+			Checks []check `json:"checks"`
+		}{true, a.examine(cmd.Context(), root)}
+		for i, c := range report.Checks {
+			report.OK = report.OK && c.State != checkFailed
+			if a.out.managed {
+				report.Checks[i].Fix = "" // a run mends nothing of the host
+			}
+		}
+		err = a.out.answer(report, func(w *screen) {
+			wide := 0
+			for _, c := range report.Checks {
+				wide = max(wide, len(c.Name))
+			}
+			for _, c := range report.Checks {
+				mark := c.State
+				if c.State != checkOK {
+					mark = string(w.yellow("%s", c.State))
+				}
+				w.line("%s  %s%s  %s", styled(mark+strings.Repeat(" ", len(checkWarning)-len(c.State))), styled(c.Name), styled(strings.Repeat(" ", wide-len(c.Name))), c.Found)
+				for _, line := range strings.Split(c.Fix, "\n") {
+					if line != "" {
+						w.line("           %s", line)
+					}
+				}
+			}
+		})
+		if err == nil && !report.OK {
+			err = exitError(exitFailed)
+		}
+		return err
+	}
+	return cmd
+}
+
+// examine makes the checks, those of the machine first.
+func (a *app) examine(ctx context.Context, root string) []check {
+	checks := []check{checkSystem(), checkGit(ctx), checkSandbox(ctx), a.checkPerson()}
+	dataRoot := checkDataRoot(root)
+	checks = append(checks, dataRoot)
+	if dataRoot.State == checkFailed {
+		return checks
+	}
+	return append(checks, checkDisk(root), checkOrganization(root), checkStore(root), checkLock(root), a.checkHost())
+}
+
+func checkSystem() check {
+	if runtime.GOOS != "linux" {
+		return check{"system", checkFailed, "this is " + runtime.GOOS, "run Mosaic on a Linux machine"}
+	}
+	return ok("system", "Linux, %s", runtime.GOARCH)
+}
+
+func checkGit(ctx context.Context) check {
+	out, err := exec.CommandContext(ctx, "git", "--version").Output()
+	if err != nil {
+		return check{"git", checkFailed, "git does not run: " + err.Error(), install("git")}
+	}
+	return ok("git", "%s", strings.TrimSpace(strings.TrimPrefix(string(out), "git version ")))
+}
+
+func checkSandbox(ctx context.Context) check {
+	if why := sandboxProblem(ctx); why != "" {
+		fix := install("bubblewrap")
+		if _, err := exec.LookPath("bwrap"); err == nil {
+			fix = userNamespaces()
+		}
+		return check{"sandbox", checkFailed, why, fix + "\nor give it up: write sandbox: none under launch in organization.yaml"}
+	}
+	return ok("sandbox", "bubblewrap works")
+}
+
+// sandboxProblem says why bubblewrap does not work here, or "".
+func sandboxProblem(ctx context.Context) string {
+	bwrap, err := exec.LookPath("bwrap")
+	if err != nil {
+		return "bubblewrap (bwrap) is not installed"
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, bwrap, "--unshare-pid", "--unshare-ipc", "--die-with-parent",
+		"--bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--", "true").CombinedOutput()
+	if err != nil {
+		said, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+		return "bubblewrap does not work: " + said
+	}
+	return ""
+}
+
+// userNamespaces names the setting that keeps unprivileged user namespaces off.
+func userNamespaces() string {
+	for _, s := range [][3]string{
+		{"kernel/apparmor_restrict_unprivileged_userns", "1", "sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0"},
+		{"kernel/unprivileged_userns_clone", "0", "sudo sysctl kernel.unprivileged_userns_clone=1"},
+		{"user/max_user_namespaces", "0", "sudo sysctl user.max_user_namespaces=15000"},
+	} {
+		value, err := os.ReadFile(filepath.Join("/proc/sys", s[0]))
+		if err == nil && strings.TrimSpace(string(value)) == s[1] {
+			return s[2]
+		}
+	}
+	return "allow user namespaces in this container or virtual machine"
+}
+
+// install is the command that installs a package with the first package
+// manager that is there.
+func install(pkg string) string {
+	for _, manager := range [][2]string{
+		{"apt-get", "sudo apt-get install "}, {"dnf", "sudo dnf install "}, {"pacman", "sudo pacman -S "},
+		{"zypper", "sudo zypper install "}, {"apk", "sudo apk add "},
+	} {
+		if _, err := exec.LookPath(manager[0]); err == nil {
+			return manager[1] + pkg
+		}
+	}
+	return "install " + pkg
+}
+
+func (a *app) checkPerson() check {
+	if err := a.requirePerson(); err != nil {
+		return check{"person", checkWarning, describe(err, true).sentence, "use a terminal of your own for what only you may do"}
+	}
+	return ok("person", "this terminal can speak for the person")
+}
+
+func checkDataRoot(root string) check {
+	info, err := os.Lstat(root)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return check{"data root", checkFailed, root + " does not exist", "mosaic init"}
+	case err != nil:
+		return check{"data root", checkFailed, err.Error(), ""}
+	case info.Mode()&fs.ModeSymlink != 0 || !info.IsDir():
+		return check{"data root", checkFailed, root + " is no directory", "name a real directory with --data-root"}
+	}
+	return private("data root", root, info, 0o700)
+}
+
+// private checks owner and mode of a file or directory of the data root.
+func private(name, path string, info fs.FileInfo, mode fs.FileMode) check {
+	if owner, is := info.Sys().(*syscall.Stat_t); !is || int(owner.Uid) != os.Geteuid() {
+		return check{name, checkFailed, path + " belongs to another user", fmt.Sprintf("find out why, and then: sudo chown %d %s", os.Geteuid(), quote(path))}
+	}
+	if info.Mode().Perm() != mode {
+		return check{name, checkFailed, fmt.Sprintf("%s has mode %#o", path, info.Mode().Perm()), fmt.Sprintf("find out why, and then: chmod %o %s", mode, quote(path))}
+	}
+	return ok(name, "%s", path)
+}
+
+func checkDisk(root string) check {
+	kind, local := broker.LocalDisk(root)
+	if !local {
+		return check{"disk", checkFailed, root + " is on " + kind, "put the data root on a local disk: mosaic init --data-root DIR"}
+	}
+	return ok("disk", "%s", kind)
+}
+
+func checkOrganization(root string) check {
+	organization, err := org.Load(root)
+	var problems org.Problems
+	switch {
+	case errors.As(err, &problems):
+		var lines []string
+		for _, p := range problems {
+			lines = append(lines, p.Error())
+		}
+		return check{"organization", checkFailed, "its file has faults", strings.Join(lines, "\n")}
+	case err != nil:
+		f := describe(err, false)
+		return check{"organization", checkFailed, f.sentence, f.remedy}
+	}
+	return ok("organization", "%d roles in %d businesses", countRoles(organization), len(organization.Businesses))
+}
+
+func countRoles(o *org.Organization) int {
+	n := 0
+	for _, b := range o.Businesses {
+		n += len(b.Roles)
+	}
+	return n
+}
+
+func checkStore(root string) check {
+	path := broker.StorePath(root)
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return check{"record", checkFailed, path + " does not exist", "restore it from a backup, or start a new data root: mosaic init --data-root DIR"}
+	case err != nil:
+		return check{"record", checkFailed, err.Error(), ""}
+	}
+	return private("record", path, info, 0o600)
+}
+
+// checkHost sees whether something answers; no proof is needed for that.
+func (a *app) checkHost() check {
+	sockets, err := a.sockets()
+	if err != nil {
+		return check{"host", checkFailed, err.Error(), ""}
+	}
+	conn, err := net.DialTimeout("unix", sockets.Host, time.Second)
+	if err != nil {
+		return check{"host", checkWarning, "it does not run", "mosaic up --detach"}
+	}
+	conn.Close()
+	return ok("host", "it listens at %s", sockets.Host)
+}

@@ -1,0 +1,153 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"mosaicstack.dev/mosaic/internal/broker"
+	"mosaicstack.dev/mosaic/internal/evidence"
+	"mosaicstack.dev/mosaic/internal/org"
+	"mosaicstack.dev/mosaic/internal/wire"
+)
+
+func (a *app) initCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "init",
+		Short: "Make a data root with an organization file and an empty record",
+		Long: `Makes the data root with a first organization file, which you then edit, and an
+empty record. It never touches an organization or a record that is there.
+
+Without --human and --business it asks, on a terminal only; --yes takes your
+account's name and the business "main".`,
+		Example: `mosaic init --human Dana --business acme
+mosaic init --data-root ~/mosaic --yes`,
+		Args: arguments(),
+	}
+	human := cmd.Flags().String("human", "", "your name, as the record has it")
+	business := cmd.Flags().String("business", "", "id of the business: a-z, 0-9 and -")
+	yes := cmd.Flags().Bool("yes", false, "ask nothing and take the defaults")
+	// --business is also a flag of every command; here it names a new one.
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := a.operatorOnly(); err != nil {
+			return err
+		}
+		root, err := a.root()
+		if err != nil {
+			return err
+		}
+		if err := a.fill(human, "human", "Your name", a.accountName(), *yes); err != nil {
+			return err
+		}
+		if err := a.fill(business, "business", "Id of your business", "main", *yes); err != nil {
+			return err
+		}
+		if err := makeRoot(cmd.Context(), root, *human, *business); err != nil {
+			return err
+		}
+		made := struct {
+			DataRoot     string `json:"dataRoot"`
+			Organization string `json:"organization"`
+			Business     string `json:"business"`
+			Human        string `json:"human"`
+		}{root, filepath.Join(root, org.File), *business, *human}
+		return a.out.answer(made, func(w *screen) {
+			w.line("Made %s for %s, business %s.", made.DataRoot, made.Human, made.Business)
+			w.line("Look at the team, and name the projects it works in:")
+			w.line("  %s", made.Organization)
+			w.line("Then start the host:")
+			w.line("  mosaic up --detach")
+		})
+	}
+	return cmd
+}
+
+// fill asks for a value that no flag gave, or takes its default with --yes.
+func (a *app) fill(value *string, flag, question, proposal string, yes bool) error {
+	var err error
+	switch {
+	case *value != "":
+	case yes:
+		*value = proposal
+	case !a.interactive():
+		return usage("--%s is missing, and there is no terminal to ask on; --yes takes %q", flag, proposal)
+	default:
+		*value, err = a.ask(question, proposal)
+	}
+	return err
+}
+
+// accountName is a name to propose for the person.
+func (a *app) accountName() string {
+	for _, name := range []string{a.env["USER"], a.env["LOGNAME"]} {
+		if org.HumanID(name) != "" {
+			return name
+		}
+	}
+	return "human"
+}
+
+// makeRoot makes everything that init makes, or nothing.
+func makeRoot(ctx context.Context, root, human, business string) (err error) {
+	bus := broker.BusDirectory(root)
+	// Both are refused before anything is made.
+	if _, err := os.Lstat(filepath.Join(root, org.File)); err == nil {
+		return wire.Refuse(wire.OrganizationExists)
+	}
+	if _, err := os.Lstat(broker.StorePath(root)); err == nil {
+		return wire.Refuse(wire.StoreExists)
+	}
+	var made []string // what to take away again after a failure, oldest first
+	defer func() {
+		for i := len(made) - 1; err != nil && i >= 0; i-- {
+			os.Remove(made[i])
+		}
+	}()
+	if err := makeDirectory(root, &made); err != nil {
+		return err
+	}
+	if err := makeDirectory(bus, &made); err != nil {
+		return err
+	}
+	if err := org.Init(root, human, business); err != nil {
+		return err
+	}
+	made = append(made, filepath.Join(root, org.File))
+	if err := evidence.Create(ctx, broker.StorePath(root)); err != nil {
+		return err
+	}
+	made = append(made, broker.StorePath(root))
+	return evidence.CreateCheckpointKey(ctx, broker.StorePath(root))
+}
+
+// makeDirectory makes a private directory, or accepts one of this user's that
+// is private already.
+func makeDirectory(path string, made *[]string) error {
+	missing := []string{}
+	for dir := path; ; dir = filepath.Dir(dir) {
+		if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		missing = append([]string{dir}, missing...)
+	}
+	for _, dir := range missing {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			return explained(wire.Refuse(wire.DataRootUnsafe), "%s", err)
+		}
+		*made = append(*made, dir)
+	}
+	info, err := os.Lstat(path)
+	if err != nil {
+		return explained(wire.Refuse(wire.DataRootUnsafe), "%s", err)
+	}
+	owner, ok := info.Sys().(*syscall.Stat_t)
+	if !info.IsDir() || info.Mode().Perm() != 0o700 || !ok || int(owner.Uid) != os.Geteuid() {
+		return explained(wire.Refuse(wire.DataRootUnsafe), "%s must be a directory of yours with mode 0700", path)
+	}
+	return nil
+}

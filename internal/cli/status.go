@@ -1,0 +1,99 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"mosaicstack.dev/mosaic/internal/host"
+	"mosaicstack.dev/mosaic/internal/wire"
+)
+
+func (a *app) statusCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Say whether the host answers, since when, and what runs",
+		Long: `Exit code 0 means that the host and its broker answered. With --wait it asks
+again until they do or the time is up.`,
+		Example: "mosaic status\nmosaic status --wait 10s --json",
+		Args:    arguments(),
+	}
+	wait := cmd.Flags().Duration("wait", 0, "how long to wait for an answer, such as 10s")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		ctx := cmd.Context()
+		s, err := a.session()
+		if err != nil {
+			return err
+		}
+		var status host.Status
+		var lastErr error
+		if *wait > 0 {
+			a.out.progress("waiting for the host ...")
+		}
+		answered, err := poll(ctx, max(*wait, 0), func() (bool, error) {
+			status, lastErr = askStatus(ctx, s)
+			if refused := lastErr != nil && !errors.Is(lastErr, wire.Refuse(wire.Unavailable)); refused {
+				return false, lastErr
+			}
+			return lastErr == nil, nil
+		})
+		if err != nil {
+			return err
+		}
+		if !answered {
+			return lastErr
+		}
+		return a.out.answer(status, func(w *screen) { showStatus(w, status) })
+	}
+	return cmd
+}
+
+// askStatus asks the host, and then the broker, which is what makes the answer
+// true: a host without its broker does nothing for anyone.
+func askStatus(ctx context.Context, s *session) (host.Status, error) {
+	status, err := hostVerb[host.Status](ctx, s, "status", none{})
+	if err != nil {
+		return status, err
+	}
+	_, err = verb[raw](ctx, s, "agents", none{})
+	if errors.Is(err, wire.Refuse(wire.NotHolder)) {
+		err = nil // a run without its role is refused, but by a broker that answers
+	}
+	return status, err
+}
+
+func showStatus(w *screen, s host.Status) {
+	now := time.Now()
+	w.line("%s since %s (%s), version %s", w.bold("%s", s.Phase), s.Since, ago(s.Since, now), s.Version)
+	showPaths(w, s, "")
+	for _, b := range s.Businesses {
+		w.line("%s: %s, launches %s, sandbox %s", b.ID, sessions(b), b.Launches, sandboxWords(b.Sandbox))
+	}
+	if r := s.LastRefusal; r != nil {
+		w.line("last refusal: %s of %s %s at %s", r.Code, r.Verb, r.Instance, r.At)
+	}
+	if len(s.Runs) > 0 {
+		w.gap()
+		showRuns(w, s.Runs)
+	}
+}
+
+func sandboxWords(s host.SandboxStatus) string {
+	switch {
+	case s.Kind == "none":
+		return "none: runs share your processes and files"
+	case !s.Works:
+		return s.Kind + " does not work here, so nothing is launched: mosaic doctor"
+	}
+	return s.Kind
+}
+
+func showPaths(w *screen, s host.Status, log string) {
+	pairs := [][2]string{{"data root", s.DataRoot}}
+	if s.Sockets != nil {
+		pairs = append(pairs, [2]string{"bus", s.Sockets.Bus}, [2]string{"human", s.Sockets.Human}, [2]string{"host", s.Sockets.Host})
+	}
+	w.fields("  ", append(pairs, [2]string{"log", log})...)
+}
