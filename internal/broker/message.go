@@ -1,8 +1,6 @@
 package broker
 
 import (
-	"encoding/json"
-
 	"mosaicstack.dev/mosaic/internal/evidence"
 	"mosaicstack.dev/mosaic/internal/wire"
 )
@@ -94,7 +92,7 @@ func receiveMessages(c *Call, _ none) (any, error) {
 	size := 0
 	for i := range waiting {
 		r := receive(&waiting[i], s.Thread)
-		encoded, err := json.Marshal(r)
+		encoded, err := wire.Encode(r)
 		if err != nil {
 			return nil, err
 		}
