@@ -111,5 +111,6 @@ func TestAnEndedRunCannotClaim(t *testing.T) {
 	request := dev.proof
 	request.Verb = "role.claim"
 	_, err := tb.perform(t.Context(), &Call{Broker: tb.Broker, Session: proven}, dev.peer, &request)
+	refusalsGiven.note("role.claim", err)
 	refusedWith(t, "late claim", nil, err, wire.RunEnded)
 }

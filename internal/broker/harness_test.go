@@ -247,6 +247,7 @@ func (tb *testBroker) call(s session, verb string, args any) (json.RawMessage, e
 	}
 	result, err := tb.answer(tb.t.Context(), s.from, s.peer, parsed)
 	if err != nil {
+		refusalsGiven.note(verb, err)
 		return nil, err
 	}
 	reply, err := wire.Encode(result)

@@ -127,7 +127,7 @@ func TestHumanReceivesAndReads(t *testing.T) {
 	}
 }
 
-// proves: BUS-MSG-41 BUS-MSG-42 BUS-MSG-43 BUS-MSG-46 BUS-MSG-47 BUS-OPEN-62 BUS-AGENT-25
+// proves: BUS-MSG-41 BUS-MSG-42 BUS-MSG-43 BUS-MSG-45 BUS-MSG-46 BUS-MSG-47 BUS-OPEN-62 BUS-AGENT-25
 func TestOnlyTheReceiverReads(t *testing.T) {
 	t.Parallel()
 	tb := newTestBroker(t)
@@ -137,6 +137,7 @@ func TestOnlyTheReceiverReads(t *testing.T) {
 	tb.do(rev, "message.receive", nil)
 	waits := undelivered()
 
+	tb.refused(rev, "message.read", args{"id": received, "at": "now"}, wire.InvalidRequest)
 	tb.refused(rev, "message.read", args{"id": noID}, wire.MessageNotFound)
 	tb.refused(rev, "message.read", args{"id": waits}, wire.MessageNotFound)
 	tb.refused(dev, "message.read", args{"id": received}, wire.MessageNotFound)

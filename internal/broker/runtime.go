@@ -257,7 +257,7 @@ func (b *Broker) serve(sockets [2]*wire.Socket) {
 func (b *Broker) watch() {
 	select {
 	case <-b.store.Failed():
-		b.log.Error("the store failed")
+		b.log.Error("the store failed", "error", b.store.Err())
 		b.stop(wire.Refuse(wire.StoreFailed))
 	case err := <-b.broken:
 		b.log.Error("a socket failed", "error", err)

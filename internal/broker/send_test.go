@@ -323,7 +323,7 @@ func TestSendThatNeedsAnApprovalSpendsIt(t *testing.T) {
 	}
 }
 
-// proves: BUS-MSG-05 BUS-MSG-53 BUS-TESTER-26
+// proves: BUS-MSG-05 BUS-TESTER-25 BUS-TESTER-28 BUS-NOTICE-39
 func TestAnswerToATester(t *testing.T) {
 	t.Parallel()
 	tb := newTestBroker(t)

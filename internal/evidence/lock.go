@@ -149,20 +149,28 @@ type Unlocked struct {
 // The sockets of a broker, in its socket directory.
 var socketNames = []string{"bus.sock", "human.sock"}
 
-// Unlock removes the writer lock at path and the sockets that its owner left
-// in socketDir, when that owner is provably gone: its host is this one, and it
+// Unlock removes the writer lock at path, the sockets that its owner left in
+// socketDir and those at more, when that owner is provably gone: its host is this one, and it
 // ran before this boot, or no process has its pid and start time. Otherwise it
 // refuses writer-locked and removes nothing; writer-not-locked when there is
 // no lock. Database, WAL and SHM are evidence and stay (BUS-BOOT-56).
-func Unlock(path, socketDir string) (Unlocked, error) {
+func Unlock(path, socketDir string, more ...string) (Unlocked, error) {
 	here, err := proc.ThisMachine()
 	if err != nil {
 		return Unlocked{}, refuse(wire.StorageUnavailable, err)
 	}
-	return unlock(path, socketDir, here, proc.System())
+	return unlock(path, sockets(socketDir, more), here, proc.System())
 }
 
-func unlock(path, socketDir string, here proc.Machine, processes proc.Table) (u Unlocked, err error) {
+func sockets(dir string, more []string) []string {
+	var all []string
+	for _, name := range socketNames {
+		all = append(all, filepath.Join(dir, name))
+	}
+	return append(all, more...)
+}
+
+func unlock(path string, sockets []string, here proc.Machine, processes proc.Table) (u Unlocked, err error) {
 	f, err := openLock(path)
 	if err != nil {
 		return u, err
@@ -182,8 +190,8 @@ func unlock(path, socketDir string, here proc.Machine, processes proc.Table) (u 
 	if !isFile(path, f) {
 		return u, refusef(wire.WriterLocked, "the lock was replaced meanwhile")
 	}
-	for _, name := range socketNames {
-		removed, err := removeSocket(filepath.Join(socketDir, name))
+	for _, socket := range sockets {
+		removed, err := removeSocket(socket)
 		if err != nil {
 			return u, err
 		}

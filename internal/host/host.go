@@ -21,8 +21,11 @@ const (
 	Directory  = "host"      // 0700
 	SocketName = "host.sock" // in Directory, or where a long path moves it
 	runsName   = "runs"
-	busSocket  = "bus.sock"
-	humanName  = "human.sock"
+	// The broker's own, in bus or where a long path moves them.
+	busName   = "bus"
+	lockName  = "writer.lock"
+	busSocket = "bus.sock"
+	humanName = "human.sock"
 )
 
 // shutdownPatience is how long requests under way may take at the end, after
