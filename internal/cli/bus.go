@@ -12,6 +12,7 @@ import (
 
 	"mosaicstack.dev/mosaic/internal/broker"
 	"mosaicstack.dev/mosaic/internal/evidence"
+	"mosaicstack.dev/mosaic/internal/host"
 	"mosaicstack.dev/mosaic/internal/wire"
 )
 
@@ -214,11 +215,7 @@ record itself is not touched.`,
 		Args:    arguments(),
 	}
 	return a.offline(cmd, func(_ *cobra.Command, _ []string, root string) error {
-		sockets, err := wire.SocketDir(broker.BusDirectory(root))
-		if err != nil {
-			return err
-		}
-		freed, err := evidence.Unlock(broker.LockPath(root), sockets)
+		freed, err := host.Unlock(root)
 		if err != nil {
 			return err
 		}

@@ -67,9 +67,10 @@ businesses:
     projects:
       web: {repo: ` + strconv.Quote(d.repository()) + `}
     roles:
-      dev: {definition: developer, harness: exec}
-      rev: {definition: reviewer, harness: exec}
-    launch: {by: dev, instances: [dev, rev], limits: {sessions: 2}, sandbox: ` + d.Sandbox + `}
+      chief: {definition: chief-of-staff}
+      dev: {definition: developer}
+      rev: {definition: reviewer}
+    launch: {by: chief, instances: [dev, rev], limits: {sessions: 2}, sandbox: ` + d.Sandbox + `}
 `
 }
 
