@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"encoding"
+	"encoding/json"
 	"fmt"
 	"math/bits"
 	"reflect"
@@ -53,6 +55,9 @@ func (b builder) build(t reflect.Type) (*codec, error) {
 }
 
 func (b builder) fill(c *codec, t reflect.Type) error {
+	if t != rawType && hasOwnForm(t) {
+		return fmt.Errorf("wire: %v has a JSON form of its own", t)
+	}
 	switch t.Kind() {
 	case reflect.String:
 		*c = codec{decodeString, encodeString}
@@ -102,6 +107,18 @@ func (b builder) fill(c *codec, t reflect.Type) error {
 	}
 	return nil
 }
+
+// hasOwnForm finds types such as time.Time, whose methods would be passed over
+// in silence.
+func hasOwnForm(t reflect.Type) bool {
+	p := reflect.PointerTo(t)
+	return p.Implements(jsonMarshaler) || p.Implements(textMarshaler)
+}
+
+var (
+	jsonMarshaler = reflect.TypeFor[json.Marshaler]()
+	textMarshaler = reflect.TypeFor[encoding.TextMarshaler]()
+)
 
 func (b builder) container(c *codec, t reflect.Type, make func(elem *codec) codec) error {
 	elem, err := b.build(t.Elem())

@@ -1,5 +1,7 @@
 package wire
 
+import "errors"
+
 // Code is a static error code. Codes are the only text about a failure that
 // crosses a process boundary; what they mean to a person is in Codes.
 type Code string
@@ -32,3 +34,12 @@ func Refuse(code Code) *Error { return &Error{Code: code} }
 
 // RefuseField returns the refusal with this code, naming the argument at fault.
 func RefuseField(code Code, field string) *Error { return &Error{Code: code, Field: field} }
+
+// AsError returns the *Error in err, or nil when there is none.
+func AsError(err error) *Error {
+	var e *Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return nil
+}
