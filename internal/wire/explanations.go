@@ -25,6 +25,12 @@ var Codes = []CodeInfo{
 		Remedy:   "Use the human's own commands instead; `mosaic help` lists them, and `mosaic agents` shows which run holds the role.",
 	},
 	{
+		Code:     AlreadyLanded,
+		Sentence: "the branch contains this commit already, so nothing was done",
+		Cause:    "Somebody landed it before, or it was part of another landing.",
+		Remedy:   "Go on with the next piece of work; `mosaic trail SUBJECT` shows how it landed.",
+	},
+	{
 		Code:     AmbiguousID,
 		Sentence: "the shortened id fits more than one record, so nothing was done",
 		Cause:    "Ids may be shortened only to what names one record, and nothing is ever guessed.",
@@ -49,6 +55,12 @@ var Codes = []CodeInfo{
 		Remedy:   "Tell pm or cto what should block, with `mosaic send pm TEXT`.",
 	},
 	{
+		Code:     BranchNotFound,
+		Sentence: "the repository has no such branch, so nothing was done",
+		Cause:    "The name is misspelt, or the branch exists only in another repository.",
+		Remedy:   "Leave the branch out to mean the project's main branch, or check the name with `git branch`.",
+	},
+	{
 		Code:     Busy,
 		Sentence: "the bus has as many open connections as it takes, so the request was not read",
 		Cause:    "More than 1,024 connections are open, usually because a client keeps connections that it does not use.",
@@ -59,6 +71,12 @@ var Codes = []CodeInfo{
 		Sentence: "the business already runs as many sessions as its limit allows, so nothing was launched",
 		Cause:    "launch.limits.sessions of the organization file is reached.",
 		Remedy:   "See what is running with `mosaic runs`, and wait for a run to end before you launch again.",
+	},
+	{
+		Code:     CommitNotFound,
+		Sentence: "the repository has no such complete commit, so nothing was done",
+		Cause:    "The id is not a full id of this repository's hash, or the commit or a part of it was never brought into this repository.",
+		Remedy:   "Give the full id that `git rev-parse HEAD` prints in the work tree where you committed.",
 	},
 	{
 		Code:     CredentialRefused,
@@ -239,6 +257,18 @@ var Codes = []CodeInfo{
 		Remedy:   "Wait, or ask the person: `mosaic send human TEXT`. The person switches them on with `mosaic launches restore`.",
 	},
 	{
+		Code:     MainBusy,
+		Sentence: "somebody is working in the branch's work tree, so nothing was landed",
+		Cause:    "The work tree that has the branch checked out holds changes that are not committed, or a git command is under way there.",
+		Remedy:   "Ask the person to commit what they have there with `mosaic send human TEXT`, and land again afterwards.",
+	},
+	{
+		Code:     MainMoved,
+		Sentence: "the branch has moved on since, so nothing was landed",
+		Cause:    "Somebody committed to the branch, and the commit to land does not build on that.",
+		Remedy:   "Bring your work up to date with the branch, test it again, and ask for the landing of the new commit.",
+	},
+	{
 		Code:     MessageNotFound,
 		Sentence: "no such message for you, so nothing was changed",
 		Cause:    "The id is mistyped, belongs to another business or another recipient, or the message was not delivered to this run.",
@@ -315,6 +345,12 @@ var Codes = []CodeInfo{
 		Operator: true,
 	},
 	{
+		Code:     OrganizationOutOfScope,
+		Sentence: "this part of the organization file is not changed in this way, so nothing was written",
+		Cause:    "The key belongs to the person alone, or is not one that this request may set.",
+		Remedy:   "Ask the person to edit the file: `mosaic send human TEXT`.",
+	},
+	{
 		Code:     OrganizationStale,
 		Sentence: "the organization file changed since you read it, so nothing was written",
 		Cause:    "The revision of the request is not that of the file.",
@@ -337,6 +373,12 @@ var Codes = []CodeInfo{
 		Sentence: "the socket belongs to another user, so the request was not read",
 		Cause:    "The kernel says that the process at the other end runs as another user than the broker.",
 		Remedy:   "Repeat the command as the user who started the host.",
+	},
+	{
+		Code:     ProjectFailed,
+		Sentence: "git gave no usable answer about the project, so nothing was done",
+		Cause:    "Git is missing, took too long, was interrupted or gave an answer that does not fit.",
+		Remedy:   "Wait a moment and repeat the request; if it happens again, ask the person to run `mosaic doctor`.",
 	},
 	{
 		Code:     ProjectFileMissing,
