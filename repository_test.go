@@ -75,7 +75,7 @@ func TestDocumentedMakeTargetsExist(t *testing.T) {
 //
 // proves: BUS-TESTS-01
 func TestChecksRunTheDocumentedCommand(t *testing.T) {
-	if !regexp.MustCompile("(?m)^make test\\b").MatchString(raw(t, "README.md")) {
+	if !regexp.MustCompile(`(?m)^make test\b`).MatchString(raw(t, "README.md")) {
 		t.Error("the README has no line that begins with make test")
 	}
 	script := raw(t, ".ci/run")

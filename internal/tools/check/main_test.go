@@ -284,3 +284,9 @@ func TestChildrenSeeNoManagedRun(t *testing.T) {
 		t.Error("the long suite does not tell the tests")
 	}
 }
+
+func TestStartedByAgent(t *testing.T) {
+	if !startedByAgent([]string{"HOME=/home/dana", "CLAUDECODE=1"}) || startedByAgent([]string{"HOME=/home/dana", "NOTE=CLAUDECODE"}) {
+		t.Error("the marks of agents are not told apart")
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 )
@@ -82,5 +83,22 @@ func checkDemo(ctx context.Context, r *runner) {
 		r.fail("demo", string(out)+err.Error()+"\n")
 		return
 	}
-	r.expect(ctx, "demo", binary, "demo", "--yes")
+	out, err := r.command(ctx, binary, "demo", "--yes").CombinedOutput()
+	switch {
+	case err == nil:
+		r.pass("demo")
+	case startedByAgent(os.Environ()) && strings.Contains(string(out), "human-required"):
+		r.skip("demo", "an agent runs these checks, and the demo needs the person's approval")
+	default:
+		r.fail("demo", string(out)+err.Error()+"\n")
+	}
+}
+
+// startedByAgent reports whether the environment has the marks that agents set
+// for their tools.
+func startedByAgent(environ []string) bool {
+	return slices.ContainsFunc(environ, func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return slices.Contains([]string{"MOSAIC_RUN_ID", "CLAUDECODE", "CODEX_SANDBOX", "CODEX_THREAD_ID"}, name)
+	})
 }
