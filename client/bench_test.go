@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"path/filepath"
+	"runtime"
 	"syscall"
 	"testing"
 
@@ -64,6 +65,31 @@ func BenchmarkCall(b *testing.B) {
 				var sent benchSent
 				return c.Call(b.Context(), "message.send", benchArgs, &sent)
 			})
+		})
+	}
+}
+
+// BenchmarkCallFrom64 is the same with 64 callers at once, each with a client
+// of its own.
+func BenchmarkCallFrom64(b *testing.B) {
+	path := serve(b, handler(func(wire.Request) (any, error) { return benchSent{}, nil }))
+	for name, options := range map[string][]client.Option{"each": nil, "kept": {client.KeepOpen()}} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			b.SetParallelism((64 + runtime.GOMAXPROCS(0) - 1) / runtime.GOMAXPROCS(0))
+			start := processorTime()
+			b.RunParallel(func(pb *testing.PB) {
+				c := client.New(path, client.Capability("cap"), options...)
+				defer func() { _ = c.Close() }()
+				for pb.Next() {
+					var sent benchSent
+					if err := c.Call(b.Context(), "message.send", benchArgs, &sent); err != nil {
+						b.Error(err)
+						return
+					}
+				}
+			})
+			b.ReportMetric((processorTime()-start)/float64(b.N), "cpu-us/op")
 		})
 	}
 }

@@ -148,21 +148,14 @@ type call struct {
 func (c *Client) requestLine(id int64, verb string, args any) ([]byte, error) {
 	r := c.auth.request
 	r.ID, r.Verb = &id, verb
-	if args != nil {
-		encoded, err := wire.Encode(args)
-		if err != nil {
-			return nil, failure(InvalidRequest, err)
-		}
-		r.Args = encoded
-	}
-	line, err := wire.Encode(r)
+	line, err := wire.AppendRequest(make([]byte, 0, 512), r, args)
 	if err != nil {
 		return nil, failure(InvalidRequest, err)
 	}
-	if len(line) > requestLimit(verb) {
+	if len(line)-1 > requestLimit(verb) {
 		return nil, wire.Refuse(RequestTooLarge)
 	}
-	return append(line, '\n'), nil
+	return line, nil
 }
 
 // requestLimit is a verb's limit in bytes (BUS-PROTO-30, 31).

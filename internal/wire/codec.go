@@ -79,8 +79,12 @@ func (b builder) fill(c *codec, t reflect.Type) error {
 			return codec{decodePointer(elem, t.Elem(), false), encodePointer(elem)}
 		})
 	case reflect.Slice:
-		if t == rawType {
+		switch t {
+		case rawType:
 			*c = codec{decodeRaw, encodeRaw}
+			return nil
+		case encodedType:
+			*c = codec{decodeRaw, encodeEncoded}
 			return nil
 		}
 		if t.Elem().Kind() == reflect.Uint8 {
@@ -117,6 +121,8 @@ func hasOwnForm(t reflect.Type) bool {
 
 var (
 	jsonMarshaler = reflect.TypeFor[json.Marshaler]()
+	rawType       = reflect.TypeFor[json.RawMessage]()
+	encodedType   = reflect.TypeFor[Encoded]()
 	textMarshaler = reflect.TypeFor[encoding.TextMarshaler]()
 )
 

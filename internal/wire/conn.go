@@ -145,6 +145,7 @@ func (c *conn) send(line []byte) {
 	c.writing = true
 	for len(c.out) > 0 {
 		batch := c.out
+		answered := len(batch)
 		c.out = nil
 		if !c.broken {
 			c.mu.Unlock()
@@ -152,7 +153,7 @@ func (c *conn) send(line []byte) {
 			c.mu.Lock()
 			c.broken = err != nil
 		}
-		for range batch {
+		for range answered {
 			<-c.slots
 		}
 	}
@@ -162,8 +163,13 @@ func (c *conn) send(line []byte) {
 // write gives the client a limited time to take the lines, then cuts it off.
 func (c *conn) write(batch [][]byte) error {
 	_ = c.socket.SetWriteDeadline(time.Now().Add(orDefault(c.server.WriteTimeout, defaultTimeout)))
-	buffers := net.Buffers(batch[:len(batch):len(batch)])
-	_, err := buffers.WriteTo(c.socket)
+	var err error
+	if len(batch) == 1 {
+		_, err = c.socket.Write(batch[0])
+	} else {
+		buffers := net.Buffers(batch)
+		_, err = buffers.WriteTo(c.socket)
+	}
 	if err != nil {
 		_ = c.socket.Close()
 	}

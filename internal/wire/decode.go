@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -34,22 +33,22 @@ import (
 // share no memory with data. After a refusal v holds an undefined part of the
 // document.
 func Decode(data []byte, v any) error {
-	return decode(&decoder{data: data}, v)
+	return decode(data, v, strict)
 }
 
 // DecodePart is Decode for replies: keys that v does not name are checked and
 // left out, and absent keys are no fault, because a newer peer may say more.
 func DecodePart(data []byte, v any) error {
-	return decode(&decoder{data: data, partial: true}, v)
+	return decode(data, v, partial)
 }
 
 // decodeShared is Decode for a buffer that nobody changes again: the
 // json.RawMessages of v share its memory.
 func decodeShared(data []byte, v any) error {
-	return decode(&decoder{data: data, alias: true}, v)
+	return decode(data, v, shared)
 }
 
-func decode(d *decoder, v any) error {
+func decode(data []byte, v any, how mode) error {
 	p := reflect.ValueOf(v)
 	if p.Kind() != reflect.Pointer || p.IsNil() {
 		return errors.New("wire: decode target is no pointer")
@@ -58,7 +57,9 @@ func decode(d *decoder, v any) error {
 	if err != nil {
 		return err
 	}
-	if !utf8.Valid(d.data) {
+	d := newDecoder(data, how)
+	defer d.free()
+	if !utf8.Valid(data) {
 		return d.refuse(faultUTF8)
 	}
 	f := c.decode(d, p.Elem())
@@ -203,7 +204,7 @@ func decodeRaw(d *decoder, v reflect.Value) fault {
 		return f
 	}
 	raw := d.data[from:d.pos:d.pos]
-	if !d.alias {
+	if d.mode != shared {
 		raw = append(make([]byte, 0, len(raw)), raw...)
 	}
 	v.SetBytes(raw)
@@ -393,7 +394,7 @@ func (s *structCodec) decode(d *decoder, v reflect.Value) fault {
 			return d.at(field.name, f)
 		}
 	}
-	if absent := s.required &^ seen; absent != 0 && !d.partial {
+	if absent := s.required &^ seen; absent != 0 && d.mode != partial {
 		return d.at(s.first(absent), faultMissing)
 	}
 	return ""
@@ -403,7 +404,7 @@ func (s *structCodec) decode(d *decoder, v reflect.Value) fault {
 func (d *decoder) other(others *keySet, key []byte) fault {
 	stable, fresh := others.add(key)
 	switch {
-	case !d.partial:
+	case d.mode != partial:
 		return d.at(string(stable), faultUnknown)
 	case !fresh:
 		return d.at(string(stable), faultDuplicate)
@@ -413,5 +414,3 @@ func (d *decoder) other(others *keySet, key []byte) fault {
 	}
 	return ""
 }
-
-var rawType = reflect.TypeFor[json.RawMessage]()

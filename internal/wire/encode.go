@@ -17,7 +17,14 @@ import (
 // become U+FFFD. It takes the types that Decode takes; an error means that v
 // holds another one, a number that JSON lacks, or a json.RawMessage that
 // Decode would refuse.
-func Encode(v any) ([]byte, error) { return AppendJSON(nil, v) }
+func Encode(v any) ([]byte, error) { return AppendJSON(make([]byte, 0, usualSize), v) }
+
+// usualSize is room for most requests and replies.
+const usualSize = 512
+
+// Encoded is what Encode returned, to be written as it is where a value is
+// expected.
+type Encoded []byte
 
 // AppendJSON appends Encode(v) to dst.
 func AppendJSON(dst []byte, v any) ([]byte, error) {
@@ -69,11 +76,16 @@ func encodeRaw(dst []byte, v reflect.Value) ([]byte, error) {
 	if raw == nil {
 		return append(dst, "null"...), nil
 	}
-	d := decoder{data: raw}
+	d := newDecoder(raw, strict)
+	defer d.free()
 	if !utf8.Valid(raw) || d.skip() != "" || d.end() != "" {
 		return dst, errors.New("wire: a raw message is not strict JSON")
 	}
 	return appendCompact(dst, raw), nil
+}
+
+func encodeEncoded(dst []byte, v reflect.Value) ([]byte, error) {
+	return append(dst, v.Bytes()...), nil
 }
 
 // appendCompact appends a checked document without white space between its

@@ -69,6 +69,18 @@ func (r *Request) checkProof() error {
 	return nil
 }
 
+// AppendRequest appends a request line with its newline. args, a value for
+// Encode, stands in place of r.Args; nil means none.
+func AppendRequest(dst []byte, r Request, args any) ([]byte, error) {
+	r.Args = nil
+	dst, err := AppendJSON(dst, r)
+	if args != nil && err == nil {
+		dst, err = AppendJSON(append(dst[:len(dst)-1], `,"args":`...), args)
+		dst = append(dst, '}')
+	}
+	return append(dst, '\n'), err
+}
+
 // ParseReply reads one reply line, without its newline. It shares line's
 // memory. A reply holds a result or an error whose code and field look like
 // such, since both may be shown.

@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"strconv"
+	"sync"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -27,17 +28,45 @@ const (
 	faultNumber    fault = "a number that does not fit or would be changed"
 )
 
+// mode is how a document is stored.
+type mode uint8
+
+const (
+	strict  mode = iota
+	shared       // a json.RawMessage may share the document's memory
+	partial      // unknown keys are skipped, absent keys are no fault
+)
+
 // decoder walks one document from front to back. Nothing is read twice and
 // nothing is skipped unchecked, so its cost is linear in the document.
 type decoder struct {
 	data    []byte
 	pos     int
 	depth   int
-	alias   bool     // a json.RawMessage may share data's memory
-	partial bool     // unknown keys are skipped, absent keys are no fault
+	mode    mode
 	path    []string // keys around a fault, innermost first
 	seen    [][]byte // keys of the objects under way that no struct checks
 	scratch []byte   // the last string that held an escape
+}
+
+// decoders keeps the memory of seen and scratch for the next document.
+var decoders = sync.Pool{New: func() any { return new(decoder) }}
+
+func newDecoder(data []byte, how mode) *decoder {
+	d := decoders.Get().(*decoder)
+	d.data, d.mode = data, how
+	return d
+}
+
+func (d *decoder) free() {
+	const keep = 4 << 10
+	seen, scratch := d.seen[:cap(d.seen)], d.scratch[:0]
+	if cap(seen) > keep || cap(scratch) > keep {
+		return
+	}
+	clear(seen) // keys are parts of the document
+	*d = decoder{seen: seen[:0], scratch: scratch}
+	decoders.Put(d)
 }
 
 // at notes the key whose value holds the fault, while the fault unwinds.

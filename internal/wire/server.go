@@ -280,7 +280,7 @@ func (s *Server) call(peer Peer, r Request) (result any, err error) {
 func (s *Server) reply(r Request, result any, err error) []byte {
 	if err == nil {
 		var line []byte
-		if line, err = appendReply(nil, r.ID, result, nil); err == nil && len(line) > MaxReply {
+		if line, err = appendReply(make([]byte, 0, usualSize), r.ID, result, nil); err == nil && len(line) > MaxReply {
 			err = Refuse(ResponseTooLarge)
 		} else if err == nil {
 			return line
