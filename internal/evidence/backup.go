@@ -19,7 +19,7 @@ func (s *Store) Backup(ctx context.Context, dest string) error {
 		return refuse(wire.StorageUnavailable, s.Err())
 	default:
 	}
-	c, err := connect(ctx, s.path, s.vfs, reading) // a snapshot connection stays free
+	c, err := connect(ctx, s.path, s.options.vfs, reading) // a snapshot connection stays free
 	if err != nil {
 		return refuse(wire.StorageUnavailable, err)
 	}

@@ -36,10 +36,10 @@ const (
 // uri names the file for SQLite. Every byte that means something in a URI is
 // escaped, so that no path can set a parameter.
 func uri(path, vfs string) string {
-	q := url.Values{}
-	if vfs != "" {
-		q.Set("vfs", vfs)
+	if vfs == "" {
+		vfs = storeVFS
 	}
+	q := url.Values{"vfs": {vfs}}
 	return (&url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: q.Encode()}).String()
 }
 

@@ -38,7 +38,7 @@ func create(ctx context.Context, path string, v *version) error {
 
 // build turns the empty file into a store of this version.
 func build(ctx context.Context, path string, v *version) (err error) {
-	if err := makeSidecars(path); err != nil {
+	if _, err := makeSidecars(path); err != nil {
 		return err
 	}
 	c, err := connect(ctx, path, "", writing)

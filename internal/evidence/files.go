@@ -103,18 +103,29 @@ func inUse(path string) (bool, error) {
 }
 
 // makeSidecars makes the files that SQLite would otherwise make with the mode
-// of the umask.
-func makeSidecars(path string) error {
-	for _, suffix := range []string{walSuffix, shmSuffix} {
-		f, err := os.OpenFile(path+suffix, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
-		if err != nil {
-			return err
-		}
-		if err := f.Close(); err != nil {
-			return err
+// of the umask, and returns a function that takes them away again.
+func makeSidecars(path string) (undo func(), err error) {
+	var made []string
+	undo = func() {
+		for _, name := range made {
+			os.Remove(name)
 		}
 	}
-	return nil
+	for _, suffix := range []string{walSuffix, shmSuffix} {
+		f, err := os.OpenFile(path+suffix, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+		if errors.Is(err, fs.ErrExist) {
+			continue // of a crash; checked before
+		}
+		if err == nil {
+			made = append(made, path+suffix)
+			err = f.Close()
+		}
+		if err != nil {
+			undo()
+			return nil, err
+		}
+	}
+	return undo, nil
 }
 
 // publish gives a finished file its name, durably, and refuses store-exists

@@ -73,7 +73,7 @@ func Migrate(ctx context.Context, path string, o MigrateOptions) (done Migrated,
 }
 
 func migrate(ctx context.Context, path string, o MigrateOptions, pending []version, done *Migrated) (err error) {
-	if err := makeSidecars(path); err != nil {
+	if _, err := makeSidecars(path); err != nil {
 		return refuse(wire.StorageUnavailable, err)
 	}
 	c, err := connect(ctx, path, o.vfs, writing)

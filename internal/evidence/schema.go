@@ -37,14 +37,14 @@ var versions = []version{
 	{
 		number:       1,
 		source:       source1,
-		sourceDigest: "d199e780aa2d36676f034a6b348d8376265552fc3f88eac8de1ef9aec362e0e1",
-		masterDigest: "b525e7e7e46fbb88a3098d774ab2a8044506930f9711cd01c9d8cc4ae4cb14f6",
+		sourceDigest: "87bfe36e3edadc6ad16d8c5f8516f3d7e46a980728f46b6f311558c1107d2183",
+		masterDigest: "b3abf1824c6b22c45c1923220904751fbb77521b788c98e6e4221774fbb3c783",
 	},
 	{
 		number:       CurrentVersion,
 		source:       currentSource,
-		sourceDigest: "4773d90a0c12e20987b9b554800fcb6dbdfe0c501d0b39e65479728aee7ffd55",
-		masterDigest: "721c56e3e0633c9e9fd4ea34bc996acedf3f5395035473376bc18b4774734b62",
+		sourceDigest: "50f71d30f53608bbbe9a5fcd1d7a802f16a701b89e57d219083e10267a249782",
+		masterDigest: "c0991a01c17c5646936a905a6bcc864c64c371959f185f567c6db3eeba66d04e",
 		step:         step2,
 	},
 }

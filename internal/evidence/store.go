@@ -17,9 +17,10 @@ type Options struct {
 	MaxBatch int
 
 	// For this package's tests only.
-	vfs   string           // name of a registered file layer, "" for the system's
-	crash func(CrashPoint) // called when the writer passes a point
-	clock func() int64     // wall clock, Unix milliseconds
+	vfs             string           // name of a registered file layer, "" for storeVFS
+	crash           func(CrashPoint) // called when the writer passes a point
+	clock           func() int64     // wall clock, Unix milliseconds
+	checkpointPages int              // 0 means checkpointPages
 }
 
 // Store is an open evidence store. All methods are safe for concurrent use.
@@ -27,7 +28,6 @@ type Store struct {
 	path    string
 	found   *examination
 	options Options
-	vfs     string
 
 	queue   chan *request
 	closing sync.RWMutex // held for reading while a request enters the queue
@@ -60,6 +60,9 @@ func open(ctx context.Context, path string, o Options, v *version) (*Store, erro
 	if o.MaxBatch == 0 {
 		o.MaxBatch = 64
 	}
+	if o.checkpointPages == 0 {
+		o.checkpointPages = checkpointPages
+	}
 	if o.clock == nil {
 		o.clock = wallClock
 	}
@@ -68,7 +71,7 @@ func open(ctx context.Context, path string, o Options, v *version) (*Store, erro
 		return nil, err
 	}
 	s := &Store{
-		path: path, found: found, options: o, vfs: o.vfs,
+		path: path, found: found, options: o,
 		queue:    make(chan *request, 4*o.MaxBatch),
 		readers:  make(chan *conn, o.Readers),
 		failed:   make(chan struct{}),
@@ -163,6 +166,8 @@ func (s *Store) View(ctx context.Context, fn func(*Snapshot) error) error {
 // reader takes a snapshot connection, opening it when it is its first use.
 func (s *Store) reader(ctx context.Context) (*conn, error) {
 	select {
+	case <-s.failed:
+		return nil, refuse(wire.StorageUnavailable, s.Err())
 	case <-s.stopping:
 		return nil, refuse(wire.StorageUnavailable, s.Err())
 	default:
@@ -172,7 +177,7 @@ func (s *Store) reader(ctx context.Context) (*conn, error) {
 		if c != nil {
 			return c, nil
 		}
-		c, err := connect(ctx, s.path, s.vfs, reading)
+		c, err := connect(ctx, s.path, s.options.vfs, reading)
 		if err != nil {
 			s.readers <- nil
 			return nil, refuse(wire.StorageUnavailable, err)

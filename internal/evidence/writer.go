@@ -38,11 +38,17 @@ type writer struct {
 // follows a commit.
 const checkpointPages = 1000
 
-func newWriter(ctx context.Context, s *Store) (*writer, error) {
-	if err := makeSidecars(s.path); err != nil {
+func newWriter(ctx context.Context, s *Store) (_ *writer, err error) {
+	undo, err := makeSidecars(s.path)
+	if err != nil {
 		return nil, err
 	}
-	c, err := connect(ctx, s.path, s.vfs, writing)
+	defer func() {
+		if err != nil {
+			undo()
+		}
+	}()
+	c, err := connect(ctx, s.path, s.options.vfs, writing)
 	if err != nil {
 		return nil, err
 	}
@@ -224,7 +230,7 @@ func (w *writer) recover(cause error) {
 // batch was answered, and never inside a commit, so that its failure is never
 // taken for one of the commit.
 func (w *writer) checkpoint() {
-	if w.pages < checkpointPages || w.store.Err() != nil {
+	if w.pages < w.store.options.checkpointPages || w.store.Err() != nil {
 		return
 	}
 	if _, _, err := w.c.db.WALCheckpoint("main", sqlite3.CHECKPOINT_PASSIVE); err != nil && !isTransient(err) {

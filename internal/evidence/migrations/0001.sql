@@ -67,6 +67,7 @@ CREATE TABLE decision_events (
 ) STRICT;
 CREATE INDEX decision_events_decision ON decision_events (decision, seq);
 CREATE UNIQUE INDEX decision_events_close ON decision_events (decision) WHERE kind <> 'seen';
+CREATE INDEX decision_events_input ON decision_events (input) WHERE input IS NOT NULL;
 CREATE INDEX decision_events_recent ON decision_events (business, seq) WHERE kind <> 'seen';
 
 CREATE TABLE events (
@@ -140,7 +141,9 @@ CREATE TABLE messages (
 ) STRICT;
 CREATE UNIQUE INDEX messages_lane ON messages (business, lane, lane_no);
 CREATE INDEX messages_reply ON messages (in_reply_to, seq) WHERE in_reply_to IS NOT NULL;
+CREATE INDEX messages_corrects ON messages (corrects) WHERE corrects IS NOT NULL;
 CREATE INDEX messages_decision ON messages (decision, seq) WHERE decision IS NOT NULL;
+CREATE INDEX messages_request ON messages (request) WHERE request IS NOT NULL;
 
 -- read_no counts a lane's read receipts, so that the unread need no counting.
 CREATE TABLE deliveries (
