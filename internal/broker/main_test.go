@@ -13,5 +13,8 @@ func TestMain(m *testing.M) {
 	if os.Getenv(controlChild) != "" {
 		os.Exit(runChild())
 	}
+	if job := os.Getenv(childCrowd); job != "" {
+		os.Exit(runCrowd(job))
+	}
 	goleak.VerifyTestMain(checkedRun{m})
 }
