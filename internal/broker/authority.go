@@ -131,18 +131,19 @@ func (c *Call) permit(action string, target *string, decision wire.DecisionID) (
 	return p, nil
 }
 
+// allowedBody is the body of action.allowed as every permit has it.
+type allowedBody struct {
+	Action    string          `json:"action"`
+	Target    *string         `json:"target"`
+	Operation string          `json:"operation,omitempty"`
+	Message   *wire.MessageID `json:"message,omitempty"`
+}
+
 // allow appends the action.allowed event of a permit, which spends its
 // approval. detail holds further facts for the body and cannot replace the
 // permit's own.
 func (c *Call) allow(p permit, subject *string, detail map[string]any) (evidence.Event, error) {
-	body := make(map[string]any, len(detail)+3)
-	maps.Copy(body, detail)
-	delete(body, "operation")
-	if p.operation != "" {
-		body["operation"] = p.operation
-	}
-	body["action"], body["target"] = p.action, p.target
-	encoded, err := json.Marshal(body)
+	body, err := p.body(detail)
 	if err != nil {
 		return evidence.Event{}, err
 	}
@@ -154,6 +155,21 @@ func (c *Call) allow(p permit, subject *string, detail map[string]any) (evidence
 		Subject:  subject,
 		Spends:   p.spends,
 		Message:  p.message,
-		Body:     encoded,
+		Body:     body,
 	})
+}
+
+func (p permit) body(detail map[string]any) ([]byte, error) {
+	own, err := json.Marshal(allowedBody{p.action, p.target, p.operation, p.message})
+	if err != nil || len(detail) == 0 {
+		return own, err
+	}
+	body := maps.Clone(detail)
+	for _, name := range []string{"operation", "message"} {
+		delete(body, name)
+	}
+	if err := json.Unmarshal(own, &body); err != nil {
+		return nil, err
+	}
+	return json.Marshal(body)
 }

@@ -53,7 +53,7 @@ func sendMessage(c *Call, a sendArgs) (any, error) {
 		return nil, err
 	}
 	p.message = &m.ID
-	if _, err = c.allow(p, p.target, map[string]any{"message": m.ID}); err != nil {
+	if _, err = c.allow(p, p.target, nil); err != nil {
 		return nil, err
 	}
 	result := sent{ID: m.ID}
