@@ -49,7 +49,7 @@ var longestRequest = func() int {
 // answer is the one path that every request of a socket takes: prove the
 // session, find the verb, check kind and arguments, prepare, and run the
 // handler in one transaction or on one snapshot. The result is a
-// json.RawMessage; the error is a *wire.Error and never holds other text. Form,
+// wire.Encoded; the error is a *wire.Error and never holds other text. Form,
 // size and that there is exactly one proof were checked when the line was read.
 func (b *Broker) answer(ctx context.Context, from socket, peer wire.Peer, r wire.Request) (any, error) {
 	session, refusal := b.prove(from, peer, &r)
@@ -103,7 +103,7 @@ func (b *Broker) prove(from socket, peer wire.Peer, r *wire.Request) (Session, *
 // perform finds the verb and runs it for a proven session. Every refusal that
 // it returns has left its evidence, or has become storage-unavailable
 // (BUS-PROTO-27, 28).
-func (b *Broker) perform(ctx context.Context, c *Call, peer wire.Peer, r *wire.Request) (json.RawMessage, error) {
+func (b *Broker) perform(ctx context.Context, c *Call, peer wire.Peer, r *wire.Request) (wire.Encoded, error) {
 	verb := verbsByName[r.Verb]
 	if verb == nil {
 		// The name is the caller's text and stays out of the evidence.
@@ -112,7 +112,7 @@ func (b *Broker) perform(ctx context.Context, c *Call, peer wire.Peer, r *wire.R
 	return b.run(ctx, c, verb, peer, r)
 }
 
-func (b *Broker) run(ctx context.Context, c *Call, verb *Verb, peer wire.Peer, r *wire.Request) (json.RawMessage, error) {
+func (b *Broker) run(ctx context.Context, c *Call, verb *Verb, peer wire.Peer, r *wire.Request) (wire.Encoded, error) {
 	args, err := verb.arguments(c.Session, r.Args)
 	if err != nil {
 		return nil, b.refuse(ctx, c.Session, verb.Name, nil, err)
@@ -170,8 +170,8 @@ func (b *Broker) prepare(ctx context.Context, c *Call, v *Verb, args any, peer w
 
 // update runs a writing verb in one transaction. The reply is made inside it:
 // what cannot be told to the caller has not happened.
-func (b *Broker) update(ctx context.Context, c *Call, v *Verb, args any) (json.RawMessage, error) {
-	var result json.RawMessage
+func (b *Broker) update(ctx context.Context, c *Call, v *Verb, args any) (wire.Encoded, error) {
+	var result wire.Encoded
 	err := b.store.Update(ctx, func(tx *evidence.Tx) (err error) {
 		c.Rows, c.Tx, c.committed = &tx.Rows, tx, nil
 		result, err = v.run(c, args)
@@ -189,8 +189,8 @@ func (b *Broker) update(ctx context.Context, c *Call, v *Verb, args any) (json.R
 }
 
 // view runs a reading verb on a snapshot.
-func (b *Broker) view(ctx context.Context, c *Call, v *Verb, args any) (json.RawMessage, error) {
-	var result json.RawMessage
+func (b *Broker) view(ctx context.Context, c *Call, v *Verb, args any) (wire.Encoded, error) {
+	var result wire.Encoded
 	err := b.store.View(ctx, func(s *evidence.Snapshot) (err error) {
 		c.Rows = &s.Rows
 		result, err = v.run(c, args)
@@ -199,7 +199,7 @@ func (b *Broker) view(ctx context.Context, c *Call, v *Verb, args any) (json.Raw
 	return result, err
 }
 
-func (v *Verb) run(c *Call, args any) (json.RawMessage, error) {
+func (v *Verb) run(c *Call, args any) (wire.Encoded, error) {
 	if err := checkClaim(c.Rows, c.Session, v); err != nil {
 		return nil, err
 	}

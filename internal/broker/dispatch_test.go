@@ -321,7 +321,7 @@ func TestARefusedWriteLeavesOnlyItsRefusal(t *testing.T) {
 }
 
 // runVerb runs a verb that is in no registry, for a session.
-func (tb *testBroker) runVerb(s session, v Verb) (json.RawMessage, error) {
+func (tb *testBroker) runVerb(s session, v Verb) (wire.Encoded, error) {
 	tb.t.Helper()
 	request := s.proof
 	proven, refusal := tb.prove(s.from, s.peer, &request)
