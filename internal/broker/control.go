@@ -41,6 +41,9 @@ func (b *Broker) runSession(cap wire.Capability) (Session, error) {
 var HostRefusals = []wire.Code{
 	wire.InstanceNotListed, wire.InstanceRunning, wire.Capacity,
 	wire.LaunchRevoked, wire.SpawnFailed, wire.SandboxUnavailable,
+	// Of a landing.
+	wire.ProjectNotFound, wire.ProjectUnsafe, wire.ProjectFailed, wire.BranchNotFound,
+	wire.CommitNotFound, wire.AlreadyLanded, wire.MainMoved, wire.MainBusy, wire.OutcomeUnknown,
 }
 
 // Refuse records a refusal that the host decided itself (BUS-CTL-50 to 54):

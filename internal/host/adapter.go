@@ -6,6 +6,7 @@ import (
 
 	"mosaicstack.dev/mosaic/internal/broker"
 	"mosaicstack.dev/mosaic/internal/org"
+	"mosaicstack.dev/mosaic/internal/records"
 	"mosaicstack.dev/mosaic/internal/wire"
 )
 
@@ -16,6 +17,20 @@ func businesses(o *org.Organization) map[wire.Business]broker.Business {
 	all := make(map[wire.Business]broker.Business, len(o.Businesses))
 	for id, b := range o.Businesses {
 		all[id] = business(b, o.Resolve(id))
+	}
+	return all
+}
+
+// recordsOf names the records repositories and whose changes in them count as
+// confirmed.
+func recordsOf(o *org.Organization) map[wire.Business]records.Business {
+	all := make(map[wire.Business]records.Business, len(o.Businesses))
+	for id, b := range o.Businesses {
+		one := records.Business{Human: b.Human, Projects: map[string]string{}}
+		for name, project := range b.Projects {
+			one.Projects[name] = project.Records
+		}
+		all[id] = one
 	}
 	return all
 }

@@ -146,13 +146,14 @@ type StopArgs struct {
 }
 
 // LandArgs are the arguments of "land" -> Landed, for roles. Branch defaults
-// to the project's main branch. Decision is the approval of
-// git.merge.protected whose target is the branch.
+// to the one that the project's repository is on. Decision is the approval of
+// git.merge.protected whose target is the branch; only a role that may merge
+// by itself does without.
 type LandArgs struct {
 	Project  string          `json:"project"`
 	Branch   string          `json:"branch,omitempty"`
 	Commit   string          `json:"commit"` // full object id
-	Decision wire.DecisionID `json:"decision"`
+	Decision wire.DecisionID `json:"decision,omitempty"`
 	TaskRef  wire.TaskRef    `json:"task_ref,omitempty"`
 }
 

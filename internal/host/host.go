@@ -13,6 +13,7 @@ import (
 	"mosaicstack.dev/mosaic/internal/launch"
 	"mosaicstack.dev/mosaic/internal/org"
 	"mosaicstack.dev/mosaic/internal/proc"
+	"mosaicstack.dev/mosaic/internal/records"
 	"mosaicstack.dev/mosaic/internal/wire"
 )
 
@@ -92,6 +93,9 @@ type host struct {
 	sockets  Sockets
 	// known are the businesses that the broker was started with.
 	known map[wire.Business]broker.Business
+	// landing lets one landing at a time happen, from the look at the branch
+	// to its move.
+	landing sync.Mutex
 
 	mu           sync.Mutex // protects the fields below
 	organization *org.Organization
@@ -129,6 +133,7 @@ func (h *host) startBroker(ctx context.Context) (broker.BootReply, error) {
 	b, reply, err := broker.Start(ctx, config, broker.Options{
 		HarnessOn:    h.harnessOn,
 		ClaimRevoked: h.claimRevoked,
+		Specs:        specBook{records.NewReader(recordsOf(h.organization))},
 		Processes:    h.options.processes,
 		Executable:   h.options.Executable,
 		Log:          h.log,
@@ -263,4 +268,12 @@ func (r runBook) End(ctx context.Context, record launch.Record) error {
 		end.ExitCode = &record.End.Exit.Code
 	}
 	return r.broker.EndLaunch(ctx, end)
+}
+
+// specBook is the records repositories as the broker sees them.
+type specBook struct{ reader *records.Reader }
+
+func (s specBook) Spec(ctx context.Context, business wire.Business, project string) (broker.Spec, error) {
+	spec, err := s.reader.Spec(ctx, business, project)
+	return broker.Spec(spec), err
 }

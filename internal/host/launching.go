@@ -26,7 +26,7 @@ func (h *host) launch(ctx context.Context, who caller, a LaunchArgs) (Launched, 
 	}
 	info, err := h.launchChecked(ctx, who, a)
 	if err != nil {
-		return Launched{}, h.noted(h.recorded(ctx, who, err), "launch", who, a.Instance)
+		return Launched{}, h.noted(h.recorded(ctx, who, err, ""), "launch", who, a.Instance)
 	}
 	h.log.Info("a run was launched", "run", info.Run, "business", info.Business, "instance", info.Instance, "human", who.human())
 	result := Launched{Run: info.Run, Instance: info.Instance}
@@ -130,12 +130,12 @@ func workDirectory(b org.Business, given string) (string, error) {
 // recorded makes a refusal of the host's own to a role part of the evidence
 // and returns it, or storage-unavailable when that cannot be done
 // (BUS-PROTO-27). A run that ended meanwhile has nobody to be refused.
-func (h *host) recorded(ctx context.Context, who caller, err error) error {
+func (h *host) recorded(ctx context.Context, who caller, err error, subject wire.TaskRef) error {
 	var refusal *wire.Error
 	if who.human() || !errors.As(err, &refusal) || !slices.Contains(broker.HostRefusals, refusal.Code) {
 		return err
 	}
-	failed := h.broker.Refuse(context.WithoutCancel(ctx), who.cap, refusal.Code, "")
+	failed := h.broker.Refuse(context.WithoutCancel(ctx), who.cap, refusal.Code, string(subject))
 	if failed == nil || errors.Is(failed, wire.Refuse(wire.UnknownCapability)) {
 		return err
 	}

@@ -114,7 +114,7 @@ func TestThePersonsLaunches(t *testing.T) {
 	h.refused("launch", LaunchArgs{Instance: "rev"}, wire.RefuseField(wire.InvalidRequest, "command"))
 	h.refused("launch", LaunchArgs{Instance: "rev", Harness: "codex", Command: []string{"true"}}, wire.RefuseField(wire.InvalidHarness, "harness"))
 	h.refused("launch", LaunchArgs{Instance: "rev", Command: []string{"true"}, Decision: "x"}, wire.RefuseField(wire.AgentRequired, "decision"))
-	h.refused("land", none{}, wire.Refuse(wire.AgentRequired))
+	h.refused("land", LandArgs{Project: "web"}, wire.Refuse(wire.AgentRequired))
 	h.refused("lunch", none{}, wire.Refuse(wire.UnknownVerb))
 
 	// Any instance of the business, listed or not; and without a command the

@@ -71,6 +71,17 @@ var Verbs = []Verb{
 		Summary: "Ask a run to end, and kill it after the grace period",
 		Codes:   []wire.Code{wire.UnknownRun, wire.DecisionRequired, wire.NotHolder},
 	}, (*host).stopRun),
+	verb(Verb{
+		Name: "land", Sessions: broker.RoleSession,
+		Example: `{"project":"web","commit":"3f786850e387550fdab836ed7e6dc881de23001b","decision":"01900000-0000-7000-8000-000000000000"}`,
+		Summary: "Move a protected branch forward to a commit, with the approval for it",
+		Codes: []wire.Code{
+			wire.ProjectNotFound, wire.ProjectUnsafe, wire.ProjectFailed, wire.BranchNotFound, wire.CommitNotFound,
+			wire.AlreadyLanded, wire.MainMoved, wire.MainBusy, wire.OutcomeUnknown, wire.NotHolder,
+			wire.DecisionRequired, wire.DecisionNotFound, wire.DecisionOpen, wire.DecisionRefused,
+			wire.DecisionMismatch, wire.DecisionConsumed,
+		},
+	}, (*host).land),
 }
 
 var verbsByName = func() map[string]*Verb {

@@ -16,10 +16,11 @@ type Action struct {
 
 // The names of the actions that the code itself asks authority for.
 const (
-	ActionMessageSend = "message.send"
-	ActionRoleEnd     = "role.end"
-	ActionRoleLaunch  = "role.launch"
-	ActionRoleRevoke  = "role.revoke"
+	ActionMergeProtected = "git.merge.protected"
+	ActionMessageSend    = "message.send"
+	ActionRoleEnd        = "role.end"
+	ActionRoleLaunch     = "role.launch"
+	ActionRoleRevoke     = "role.revoke"
 )
 
 // Vocabulary is every action, hard waits first. The broker classifies by it and
@@ -48,7 +49,7 @@ var Vocabulary = []Action{
 	{Name: "task.comment", Summary: "comment on a task", Routed: true},
 	{Name: "task.close", Summary: "close a task", Routed: true},
 	{Name: "git.push.working", Summary: "push to a working branch", Routed: true},
-	{Name: "git.merge.protected", Summary: "merge into a protected branch", Routed: true},
+	{Name: ActionMergeProtected, Summary: "merge into a protected branch", Routed: true},
 	{Name: "policy.change", Summary: "change a policy", Routed: true},
 	{Name: "prd.approve", Summary: "approve a requirements document", Routed: true},
 	{Name: "routine", Summary: "note a routine observation", Routed: true},

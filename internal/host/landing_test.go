@@ -1,0 +1,210 @@
+package host
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"mosaicstack.dev/mosaic/internal/git/gittest"
+	"mosaicstack.dev/mosaic/internal/launch"
+	"mosaicstack.dev/mosaic/internal/wire"
+)
+
+// newTestHostWith starts a host whose project is a repository with one commit
+// on main.
+func newTestHostWith(t *testing.T, repo *gittest.Repository) *testHost {
+	t.Helper()
+	repo.Commit("dana", "app.txt", "broken\n")
+	h := prepareHost(t, t.TempDir(), launch.None)
+	h.project = repo.Dir
+	h.organize(strings.ReplaceAll(organization, "SANDBOX", "none"))
+	h.start()
+	return h
+}
+
+// raised raises the decision to merge into main and returns its id.
+func (a agent) raised(more map[string]any) wire.DecisionID {
+	a.h.t.Helper()
+	args := map[string]any{
+		"action": "git.merge.protected", "target": "main", "question": "Merge the fix?", "blocking": false,
+		"options":        []map[string]string{{"key": "yes", "text": "Merge it"}, {"key": "no", "text": "Leave it"}},
+		"recommendation": "yes",
+	}
+	for key, value := range more {
+		args[key] = value
+	}
+	var decision struct {
+		ID wire.DecisionID `json:"id"`
+	}
+	if err := a.call(a.h.status.Sockets.Bus, "decision.raise", args, &decision); err != nil {
+		a.h.t.Fatal(err)
+	}
+	return decision.ID
+}
+
+func (a agent) approved() wire.DecisionID {
+	a.h.t.Helper()
+	id := a.raised(nil)
+	a.h.human("decision.resolve", map[string]string{"id": string(id), "choice": "yes"})
+	return id
+}
+
+// A landing from the refusal to the moved branch.
+// proves: BUS-CTL-51
+func TestALandingSpendsItsApprovalOnce(t *testing.T) {
+	t.Parallel()
+	gittest.EachFormat(t, func(t *testing.T, format string) {
+		repo := gittest.New(t, format)
+		h := newTestHostWith(t, repo)
+		before := repo.Head()
+		fix := repo.Branch("fix", "main", "app.txt", "works\n")
+		more := repo.Branch("more", "fix", "app.txt", "works better\n")
+		dev := h.agent("dev")
+		land := LandArgs{Project: "web", Branch: "main", Commit: fix, TaskRef: "queue:7"}
+		dev.refused("land", land, wire.Refuse(wire.DecisionRequired))
+		land.Decision = dev.raised(nil)
+		dev.refused("land", land, wire.Refuse(wire.DecisionOpen))
+		h.human("decision.resolve", map[string]string{"id": string(land.Decision), "choice": "yes"})
+
+		var landed Landed
+		if err := dev.host("land", land, &landed); err != nil {
+			t.Fatalf("%v\n%s", err, h.log)
+		}
+		want := Landed{Project: "web", Branch: "main", Commit: fix, Previous: before, Event: landed.Event}
+		if landed != want || landed.Event == "" {
+			t.Errorf("got %+v", landed)
+		}
+		if repo.Head() != fix || repo.Read("app.txt") != "works\n" {
+			t.Errorf("main is at %s and holds %q", repo.Head(), repo.Read("app.txt"))
+		}
+		allowed := h.query(`SELECT body FROM events WHERE kind = 'action.allowed' AND id = ?`, string(landed.Event))
+		for _, fact := range []string{fix, before, `"web"`, `"main"`} {
+			if len(allowed) != 1 || !strings.Contains(allowed[0], fact) {
+				t.Errorf("the evidence %q does not name %s", allowed, fact)
+			}
+		}
+		dev.refused("land", land, wire.Refuse(wire.AlreadyLanded))
+		land.Commit = more
+		dev.refused("land", land, wire.Refuse(wire.DecisionConsumed))
+		if repo.Head() != fix {
+			t.Errorf("main is at %s", repo.Head())
+		}
+		refusals := []string{"authorize decision-required", "authorize decision-open", " already-landed", "authorize decision-consumed"}
+		if got := h.refusals(dev.run); !slices.Equal(got, refusals) {
+			t.Errorf("the refusals are %q", got)
+		}
+		if n := h.query(`SELECT count(*) FROM events WHERE kind = 'action.refused' AND subject = 'queue:7'`); n[0] != "4" {
+			t.Errorf("%s of them are on the task's trail", n[0])
+		}
+	})
+}
+
+func TestOfManyLandingsAtOnceOneHappens(t *testing.T) {
+	t.Parallel()
+	repo := gittest.New(t, "sha1")
+	h := newTestHostWith(t, repo)
+	first := repo.Branch("first", "main", "app.txt", "first\n")
+	second := repo.Branch("second", "main", "app.txt", "second\n")
+	dev := h.agent("dev")
+	decision := dev.approved()
+	results := make([]error, 12)
+	var all sync.WaitGroup
+	for i := range results {
+		all.Go(func() {
+			commit := []string{first, second}[i%2]
+			results[i] = dev.host("land", LandArgs{Project: "web", Commit: commit, Decision: decision}, nil)
+		})
+	}
+	all.Wait()
+	landed := 0
+	for _, err := range results {
+		if err == nil {
+			landed++
+		} else if !errors.Is(err, wire.Refuse(wire.AlreadyLanded)) && !errors.Is(err, wire.Refuse(wire.MainMoved)) {
+			t.Errorf("refused with %v", err)
+		}
+	}
+	if head := repo.Head(); landed != 1 || (head != first && head != second) {
+		t.Errorf("%d landed, main is at %s", landed, head)
+	}
+}
+
+// Somebody holds git's lock on the branch at the one moment that counts: the
+// approval is spent, nothing has landed, and nothing lands with it later.
+func TestAnApprovalThatWasSpentForNothingLandsNothing(t *testing.T) {
+	t.Parallel()
+	repo := gittest.New(t, "sha1")
+	h := newTestHostWith(t, repo)
+	before := repo.Head()
+	fix := repo.Branch("fix", "main", "app.txt", "works\n")
+	dev := h.agent("dev")
+	land := LandArgs{Project: "web", Commit: fix, Decision: dev.approved(), TaskRef: "queue:7"}
+	lock := filepath.Join(repo.Dir, ".git", "refs", "heads", "main.lock")
+	if err := os.WriteFile(lock, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	dev.refused("land", land, wire.Refuse(wire.MainBusy))
+	if err := os.Remove(lock); err != nil {
+		t.Fatal(err)
+	}
+	dev.refused("land", land, wire.Refuse(wire.DecisionConsumed))
+	if repo.Head() != before {
+		t.Errorf("main is at %s", repo.Head())
+	}
+	if got := h.refusals(dev.run); !slices.Equal(got, []string{" main-busy", "authorize decision-consumed"}) {
+		t.Errorf("the refusals are %q", got)
+	}
+	land.Decision = dev.approved()
+	if err := dev.host("land", land, nil); err != nil || repo.Head() != fix {
+		t.Errorf("with another approval: %v, main is at %s", err, repo.Head())
+	}
+}
+
+func TestALandingThatCannotBeLeavesTheApproval(t *testing.T) {
+	t.Parallel()
+	repo := gittest.New(t, "sha1")
+	h := newTestHostWith(t, repo)
+	fix := repo.Branch("fix", "main", "app.txt", "works\n")
+	dev := h.agent("dev")
+	good := LandArgs{Project: "web", Commit: fix, Decision: dev.approved()}
+	cases := []struct {
+		name   string
+		change func(*LandArgs)
+		want   *wire.Error
+	}{
+		{"another project", func(a *LandArgs) { a.Project = "app" }, wire.RefuseField(wire.ProjectNotFound, "project")},
+		{"another branch", func(a *LandArgs) { a.Branch = "no-such-branch" }, wire.Refuse(wire.BranchNotFound)},
+		{"no commit", func(a *LandArgs) { a.Commit = strings.Repeat("0", 39) + "1" }, wire.Refuse(wire.CommitNotFound)},
+		{"a name for a commit", func(a *LandArgs) { a.Commit = "fix" }, wire.Refuse(wire.CommitNotFound)},
+		{"a branch that the approval does not name", func(a *LandArgs) { a.Branch = "stable" }, wire.Refuse(wire.DecisionMismatch)},
+	}
+	repo.Git("branch", "stable", "main")
+	for _, c := range cases {
+		a := good
+		c.change(&a)
+		dev.refused("land", a, c.want)
+	}
+	h.refused("land", good, wire.Refuse(wire.AgentRequired))
+	if err := dev.host("land", good, nil); err != nil {
+		t.Errorf("after all that: %v", err)
+	}
+}
+
+// The broker reads committed specs through the host.
+func TestARaiseCitesTheProjectsSpec(t *testing.T) {
+	t.Parallel()
+	h := prepareHost(t, t.TempDir(), launch.None)
+	repo := gittest.New(t, "sha1")
+	commit := repo.Commit("dana", "spec/north-star.md", "Ship it.\n")
+	h.organize(strings.NewReplacer("SANDBOX", "none", "{repo: PROJECT}", "{repo: PROJECT, records: "+repo.Dir+"}").Replace(organization))
+	h.start()
+	dev := h.agent("dev")
+	dev.raised(map[string]any{"project": "web", "spec_path": "spec/north-star.md", "spec_commit": commit})
+	if got := h.refusals(dev.run); len(got) != 0 {
+		t.Errorf("the refusals are %q", got)
+	}
+}
