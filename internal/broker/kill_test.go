@@ -10,7 +10,10 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -29,7 +32,17 @@ import (
 // a broker under a host at descriptor 3.
 const controlChild = "MOSAIC_TEST_CONTROL_CHILD"
 
+// fileLimit is the largest file, in bytes, that a child may write; unset means
+// no limit.
+const fileLimit = "MOSAIC_TEST_FILE_LIMIT"
+
 func runChild() int {
+	if limit, err := strconv.ParseUint(os.Getenv(fileLimit), 10, 64); err == nil {
+		signal.Ignore(unix.SIGXFSZ) // a write over the limit fails with EFBIG instead
+		if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: limit, Max: limit}); err != nil {
+			return 1
+		}
+	}
 	conn, err := net.FileConn(os.NewFile(3, "control"))
 	if err != nil {
 		return 1
@@ -41,12 +54,13 @@ func runChild() int {
 type child struct {
 	process *exec.Cmd
 	conn    net.Conn
+	lines   *bufio.Reader
 	caps    map[wire.Run]wire.Capability
 	path    string
 }
 
-// startChild boots a broker on the root with these launches.
-func startChild(t *testing.T, config Config) *child {
+// startChild boots a broker in a process with this environment beside its own.
+func startChild(t *testing.T, config Config, environ ...string) *child {
 	t.Helper()
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -60,13 +74,13 @@ func startChild(t *testing.T, config Config) *child {
 		t.Fatal(err)
 	}
 	process := exec.Command(os.Args[0])
-	process.Env = append(os.Environ(), controlChild+"=1")
+	process.Env = append(append(os.Environ(), controlChild+"=1"), environ...)
 	process.ExtraFiles = []*os.File{theirs}
 	process.Stderr = os.Stderr
 	if err := process.Start(); err != nil {
 		t.Fatal(err)
 	}
-	c := &child{process: process, conn: conn, caps: map[wire.Run]wire.Capability{}}
+	c := &child{process: process, conn: conn, lines: bufio.NewReader(conn), caps: map[wire.Run]wire.Capability{}}
 	t.Cleanup(c.kill)
 	encoded, err := wire.Encode(config)
 	if err != nil {
@@ -75,7 +89,7 @@ func startChild(t *testing.T, config Config) *child {
 	if _, err := fmt.Fprintf(conn, `{"op":"boot","config":%s}`+"\n", encoded); err != nil {
 		t.Fatal(err)
 	}
-	line, err := bufio.NewReader(conn).ReadBytes('\n')
+	line, err := c.lines.ReadBytes('\n')
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -258,5 +272,54 @@ func TestARealChildEndsWithItsChannel(t *testing.T) {
 			t.Errorf("exit %d, want %d", got, c.exit)
 		}
 		broker.conn.Close()
+	}
+}
+
+// A store that can no longer write to its file, and so does not know what is in
+// it, stops the broker: it says why, ends with exit 2 and gives its lock back.
+// What it acknowledged before is there at the next start.
+func TestAFailedStoreStopsTheBroker(t *testing.T) {
+	t.Parallel()
+	self, err := proc.Self()
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := testRoot(t)
+	launch := LaunchRecord{Business: "acme", Role: "dev", Run: newRun(), Harness: "exec", PID: self.PID, StartTime: self.Start}
+	config := Config{DataRoot: root, Businesses: testBusinesses(), Launches: []LaunchRecord{launch}}
+	store, err := os.Stat(filepath.Join(root, busName, storeName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := startChild(t, config, fmt.Sprintf("%s=%d", fileLimit, store.Size()+64<<10))
+	bus := client.New(filepath.Join(c.path, busSocketName), client.Capability(string(c.caps[launch.Run])))
+	if err := bus.Call(t.Context(), "role.claim", nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	acknowledged := map[wire.MessageID]string{}
+	for err == nil {
+		body := fmt.Sprintf("%d %s", len(acknowledged), strings.Repeat("x", 8<<10))
+		var result sent
+		if err = bus.Call(t.Context(), "message.send", map[string]any{"to": "human", "body": body}, &result); err == nil {
+			acknowledged[result.ID] = body
+		}
+	}
+	if code := client.CodeOf(err); code != wire.StorageUnavailable || len(acknowledged) == 0 {
+		t.Errorf("after %d messages: %v", len(acknowledged), err)
+	}
+	if line, err := c.lines.ReadString('\n'); err != nil || line != `{"ok":false,"error":"store-failed"}`+"\n" {
+		t.Errorf("the channel says %q, %v", line, err)
+	}
+	_ = c.process.Wait()
+	if got := c.process.ProcessState.ExitCode(); got != exitFailed {
+		t.Errorf("exit %d", got)
+	}
+	again := startChild(t, config)
+	fmt.Fprintln(again.conn, `{"op":"close"}`)
+	_ = again.process.Wait()
+	for id, body := range acknowledged {
+		if rows := queryStore(t, root, `SELECT body FROM messages WHERE id = ?`, string(id)); len(rows) != 1 || rows[0][0] != body {
+			t.Errorf("message %s is lost", id)
+		}
 	}
 }
