@@ -19,6 +19,9 @@ const (
 	// maxControlOps are worked on at a time; the channel is not read further
 	// until one of them is answered.
 	maxControlOps = 64
+	// writeTimeout is how long a host may leave a reply unread once the
+	// channel's buffer is full.
+	writeTimeout = 10 * time.Second
 )
 
 // What ServeControl returns.
@@ -86,6 +89,9 @@ func (c *channel) serve(ctx context.Context, o Options) (exit int, last *control
 		return c.ended(ctx, err)
 	}
 	b, reply, err := startFor(ctx, boot, o)
+	if err != nil && ctx.Err() != nil {
+		return exitClosed, nil
+	}
 	if err != nil {
 		return exitFailed, boot.refusal(err)
 	}
@@ -131,7 +137,7 @@ func (c *channel) run(ctx context.Context, b *Broker) (int, *controlReply) {
 		switch {
 		case err == nil && request.op == "boot":
 			err = errProtocol
-		case err == nil && request.op == "close" && request.fault == nil:
+		case err == nil && request.op == "close" && request.none():
 			return c.closeAs(b, request)
 		}
 		if err != nil {
@@ -147,7 +153,8 @@ func (c *channel) run(ctx context.Context, b *Broker) (int, *controlReply) {
 		}
 		slots <- struct{}{}
 		c.ops.Go(func() {
-			c.send(request.perform(ctx, b))
+			// What the host asked before a signal is finished.
+			c.send(request.perform(context.WithoutCancel(ctx), b))
 			<-slots
 		})
 	}
@@ -189,8 +196,8 @@ func (c *channel) next() (controlRequest, error) {
 	return parseControl(line)
 }
 
-// send writes one line. A host that cannot be written to is noticed by the
-// next read.
+// send writes one line. A host that does not take it is lost: the next read
+// returns, and the broker ends as for a closed channel.
 func (c *channel) send(reply any) {
 	line, err := wire.Encode(reply)
 	if err != nil {
@@ -198,5 +205,8 @@ func (c *channel) send(reply any) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	_, _ = c.conn.Write(append(line, '\n'))
+	_ = c.conn.SetWriteDeadline(time.Now().Add(writeTimeout))
+	if _, err := c.conn.Write(append(line, '\n')); err != nil {
+		c.interrupt()
+	}
 }

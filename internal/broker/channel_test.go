@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -11,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
@@ -230,6 +233,7 @@ func TestNumbersOfControlRequests(t *testing.T) {
 		`{"op":"lostRuns","id":null}`:               `{"ok":false,"error":"invalid-request","field":"id"}`,
 		`{"op":"lostRuns","id":1,"seq":1}`:          `{"ok":false,"error":"invalid-request","field":"seq"}`,
 		`{"op":"close","id":1,"seq":1}`:             `{"ok":false,"error":"invalid-request","field":"seq"}`,
+		`{"op":"close","id":3,"x":1}`:               `{"id":3,"ok":false,"error":"invalid-request","field":"x"}`,
 		`{"op":"agents","id":3}`:                    `{"id":3,"ok":false,"error":"invalid-request","field":"op"}`,
 		`{"op":"lostRuns","x":1,"id":3}`:            `{"id":3,"ok":false,"error":"invalid-request","field":"x"}`,
 		`{"op":"identity","id":3}`:                  `{"id":3,"ok":false,"error":"invalid-request","field":"cap"}`,
@@ -341,6 +345,30 @@ func TestTheEndsOfAControlChannel(t *testing.T) {
 			h.ends(c.exit)
 		})
 	}
+}
+
+// A host that leaves a reply unread for too long is lost, and not waited for.
+//
+// proves: BUS-BOOT-49
+func TestAHostThatDoesNotReadIsLost(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ours, theirs := net.Pipe()
+		defer ours.Close()
+		defer theirs.Close()
+		c := &channel{conn: theirs, lines: bufio.NewReader(theirs)}
+		begun := time.Now()
+		c.send(controlReply{OK: true})
+		if waited := time.Since(begun); waited != writeTimeout {
+			t.Errorf("waited %v", waited)
+		}
+		if _, err := c.next(); !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("the next read gives %v", err)
+		}
+		if exit, last := c.ended(t.Context(), os.ErrDeadlineExceeded); exit != exitFailed || last != nil {
+			t.Errorf("exit %d, last line %v", exit, last)
+		}
+	})
 }
 
 // The boot message in the shape that another program writes by hand.

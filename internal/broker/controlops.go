@@ -137,6 +137,18 @@ func op[A any](do func(context.Context, *Broker, A) (any, error)) controlOp {
 	}
 }
 
+// none reports whether the request has no arguments and no fault, and makes an
+// argument that it has its fault.
+func (r *controlRequest) none() bool {
+	if r.fault == nil {
+		if err := wire.Decode(r.args, new(none)); err != nil {
+			r.fault = wire.Refuse(wire.InvalidRequest)
+			errors.As(err, &r.fault)
+		}
+	}
+	return r.fault == nil
+}
+
 // perform carries out one op and makes its one reply (BUS-CTL-45).
 func (r controlRequest) perform(ctx context.Context, b *Broker) controlReply {
 	if r.fault != nil {

@@ -1,12 +1,14 @@
 package broker
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -94,16 +96,35 @@ func prepareTestBroker(t testing.TB, changes ...setup) *testBroker {
 func testRoot(t testing.TB) string {
 	t.Helper()
 	root := filepath.Join(t.TempDir(), "root")
-	for _, dir := range []string{root, filepath.Join(root, busName)} {
+	for _, dir := range []string{root, BusDirectory(root)} {
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := evidence.Create(t.Context(), filepath.Join(root, busName, storeName)); err != nil {
+	store, err := emptyStore()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(StorePath(root), store, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return root
 }
+
+// emptyStore is the file of a new store, made once: a test that needs one of
+// its own gets a copy.
+var emptyStore = sync.OnceValues(func() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "mosaic-broker")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, storeName)
+	if err := evidence.Create(context.Background(), path); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path)
+})
 
 // testNonce is the nonce of the test's shim.
 var testNonce = newNonce()
