@@ -63,6 +63,7 @@ decision=$(mosaic raise git.merge.protected --target main --task queue:1 --block
     --question "rev approved $commit and its tests pass. Merge it into main?" \
     --option yes="Move main to the fix" --option no="Leave main as it is" \
     --recommend yes --get id)
+mosaic send rev "Asked for the approval to merge" --class INFO --reply-to "$result" --decision "$decision"
 
 if ! mosaic wait "$decision" --timeout 30m; then
     mosaic send human "Not merged; main is as it was." --class RESULT --reply-to "$assignment" --decision "$decision"

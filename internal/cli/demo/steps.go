@@ -121,12 +121,11 @@ func (d *demo) watch(ctx context.Context) error {
 			deadline = deadline.Add(time.Since(before))
 		}
 		ended, err := d.ended(ctx, "dev")
-		if err != nil {
-			return err
-		}
 		if ended {
-			logs.follow()
-			return nil
+			logs.follow() // what it printed last
+		}
+		if ended || err != nil {
+			return err
 		}
 		if time.Now().After(deadline) {
 			return errors.New("the team did not finish in " + patience.String())
@@ -227,11 +226,32 @@ func (d *demo) inspect(ctx context.Context) error {
 	return nil
 }
 
-// trail shows the story of the task.
+// trail shows the story of the task, and follows its link to the review.
 func (d *demo) trail(ctx context.Context) error {
 	story, err := d.printed(ctx, "trail", Task)
+	if err != nil {
+		return err
+	}
 	d.Show(story)
-	return err
+	var records []struct {
+		Table string `json:"table"`
+		Row   struct {
+			Class     string `json:"class"`
+			InReplyTo string `json:"in_reply_to"`
+		} `json:"row"`
+	}
+	if err := d.mosaic(ctx, &records, "trail", Task); err != nil {
+		return err
+	}
+	for _, r := range records {
+		if r.Table == "messages" && r.Row.Class == "INFO" && r.Row.InReplyTo != "" {
+			d.Tell("following the link to the review: mosaic trail " + r.Row.InReplyTo)
+			review, err := d.printed(ctx, "trail", r.Row.InReplyTo)
+			d.Show("\n" + review)
+			return err
+		}
+	}
+	return nil
 }
 
 // verify checks the chain of evidence, after the host has stopped.
