@@ -186,7 +186,7 @@ func (r record) tell(s *story) {
 		s.body(storyIndent, d.Question)
 	case r.decisionEvent != nil:
 		e := r.decisionEvent
-		what := e.By + " " + string(e.Kind) + " decision " + short(e.Decision)
+		what := e.By + " " + map[string]string{kindSeen: "saw", kindWithdrawn: "withdrew"}[e.Kind] + " decision " + short(e.Decision)
 		if e.Choice != nil {
 			what = e.By + " answered decision " + short(e.Decision) + ": " + *e.Choice
 		}
@@ -270,10 +270,7 @@ func tellEvent(s *story, e *event) {
 		}
 		what = strings.TrimSpace(by+" was refused "+name) + ": " + b.Code
 	case "human.input":
-		what = "the person spoke"
-		if b.Verb != "" {
-			what += " (" + b.Verb + ")"
-		}
+		what = strings.TrimSpace("the person used " + b.Verb)
 	case "launch.revoked":
 		what = "the person stopped new launches"
 	case "launch.restored":
