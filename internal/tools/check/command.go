@@ -10,7 +10,8 @@ import (
 
 // command prepares a program in the repository. What a shell inside a managed
 // run or a git hook would add to the environment is left out, so that the
-// tests see the same world everywhere.
+// tests see the same world everywhere. Everything is compiled with -trimpath,
+// as the program that is shipped, and so only once.
 func (r *runner) command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = r.dir
@@ -19,6 +20,7 @@ func (r *runner) command(ctx context.Context, name string, args ...string) *exec
 			cmd.Env = append(cmd.Env, v)
 		}
 	}
+	cmd.Env = append(cmd.Env, "GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" -trimpath"))
 	if r.long {
 		cmd.Env = append(cmd.Env, "MOSAIC_TEST_LONG=1")
 	}

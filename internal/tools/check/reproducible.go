@@ -35,7 +35,7 @@ func (r *runner) buildTwice(ctx context.Context) error {
 	var sums [2][]byte
 	for i, dir := range []string{r.dir, copied} {
 		binary := filepath.Join(scratch, fmt.Sprint("mosaic", i))
-		cmd := r.command(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-o", binary, "./cmd/mosaic")
+		cmd := r.command(ctx, "go", "build", "-buildvcs=false", "-o", binary, "./cmd/mosaic")
 		cmd.Dir = dir
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return fmt.Errorf("%s%w", out, err)
