@@ -397,7 +397,7 @@ func TestUnlock(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(dir, "human.sock"), []byte("no socket"), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			u, err := unlock(path, dir, here, table)
+			u, err := unlock(path, sockets(dir, nil), here, table)
 			_, lockLeft := os.Lstat(path)
 			_, sockLeft := os.Lstat(filepath.Join(dir, "bus.sock"))
 			if c.want != "" {
@@ -431,7 +431,7 @@ func TestUnlockAsksTheDescriptor(t *testing.T) {
 		t.Fatal(err)
 	}
 	gone := processes{} // a table in which the owner does not exist
-	if _, err := unlock(path, filepath.Dir(path), proc.Machine{Host: owner.Host, Boot: owner.Boot}, gone); !errors.Is(err, wire.Refuse(wire.WriterLocked)) {
+	if _, err := unlock(path, nil, proc.Machine{Host: owner.Host, Boot: owner.Boot}, gone); !errors.Is(err, wire.Refuse(wire.WriterLocked)) {
 		t.Errorf("got %v", err)
 	}
 }

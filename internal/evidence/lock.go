@@ -18,6 +18,9 @@ import (
 	"mosaicstack.dev/mosaic/internal/wire"
 )
 
+// LockName is the name of the writer lock in the directory of the store.
+const LockName = "writer.lock"
+
 // Lock is the writer lock of a data root.
 type Lock struct {
 	path string
@@ -150,10 +153,10 @@ type Unlocked struct {
 var socketNames = []string{"bus.sock", "human.sock"}
 
 // Unlock removes the writer lock at path, the sockets that its owner left in
-// socketDir and those at more, when that owner is provably gone: its host is this one, and it
-// ran before this boot, or no process has its pid and start time. Otherwise it
-// refuses writer-locked and removes nothing; writer-not-locked when there is
-// no lock. Database, WAL and SHM are evidence and stay (BUS-BOOT-56).
+// socketDir and those at more, when that owner is provably gone: its host is
+// this one, and it ran before this boot, or no process has its pid and start
+// time. Otherwise it refuses writer-locked and removes nothing;
+// writer-not-locked when there is no lock. Database, WAL and SHM are evidence and stay (BUS-BOOT-56).
 func Unlock(path, socketDir string, more ...string) (Unlocked, error) {
 	here, err := proc.ThisMachine()
 	if err != nil {
@@ -219,6 +222,3 @@ func removeSocket(path string) (removed []string, err error) {
 	}
 	return []string{path}, nil
 }
-
-// LockName is the name of the writer lock in the directory of the store.
-const LockName = "writer.lock"
