@@ -75,7 +75,7 @@ businesses:
       cto: {definition: cto}
       pm: {definition: pm}
       dev: {definition: developer, command: [sh, -c, 'echo configured in $(pwd); exec sleep 1000']}
-      rev: {definition: reviewer}
+      rev: {definition: reviewer, env: [HOST_TEST_NAMED]}
       op: {definition: operator}
     launch: {by: chief, instances: [cto, pm, dev, rev], limits: {sessions: 4}, sandbox: SANDBOX}
   globex:

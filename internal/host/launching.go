@@ -96,7 +96,7 @@ func request(b org.Business, r org.Resolved, a LaunchArgs) (launch.Request, erro
 	q := launch.Request{
 		Business: b.ID, Instance: r.Key, Definition: r.Definition, Charter: r.Charter,
 		Harness: cmp.Or(a.Harness, r.Harness, org.ExecHarness), Command: r.Command,
-		Sandbox: sandbox(b.Launch),
+		Env: r.Env, Sandbox: sandbox(b.Launch),
 	}
 	if a.Command != nil {
 		q.Command = a.Command

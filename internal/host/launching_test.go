@@ -214,6 +214,22 @@ func TestTheOrganizationCountsAtTheNextLaunch(t *testing.T) {
 	}
 }
 
+// A role's runs inherit what its file names, and no other role's do.
+func TestARoleNamesWhatItsRunsInherit(t *testing.T) {
+	t.Parallel()
+	h := newTestHost(t, launch.None, func(o *Options) {
+		o.Environ = append(os.Environ(), "HOST_TEST_NAMED=named", "HOST_TEST_SECRET=secret")
+	})
+	for instance, want := range map[wire.Role]bool{"rev": true, "pm": false} {
+		launched := do[Launched](h, "launch", LaunchArgs{Instance: instance, Command: []string{"env"}, Dir: h.project})
+		h.wait(launched.Run)
+		said := h.output(launched.Run)
+		if strings.Contains(said, "HOST_TEST_NAMED=named") != want || strings.Contains(said, "secret") {
+			t.Errorf("%s has\n%s", instance, said)
+		}
+	}
+}
+
 func TestStop(t *testing.T) {
 	t.Parallel()
 	kinds(t, func(t *testing.T, kind launch.Kind) {

@@ -31,7 +31,11 @@
 // It decides no authority and knows no verbs. It launches nothing in a sandbox
 // that did not pass its probe.
 //
-// # Known gap
+// # Known gaps
+//
+// Without the sandbox a program can kill its own monitor. The launcher then
+// kills what carries the run's marker in its environment, which a process that
+// cleared it does not.
 //
 // Writable paths and the network are not restricted yet: a run can write what
 // its user can write, and so change files that the user's other programs

@@ -146,22 +146,91 @@ func hostThatDies(dir string) int {
 	var setup struct {
 		Options Options
 		Request Request
+		Die     string // the step at which the host is killed; "" for never
 	}
 	if err := json.NewDecoder(os.Stdin).Decode(&setup); err != nil {
 		return 1
 	}
-	setup.Options.Harnesses, setup.Options.Bus = Builtin(), &bus{bound: map[wire.Run]bool{}}
+	setup.Options.Harnesses, setup.Options.Bus = Builtin(), deadlyBus{setup.Die}
 	setup.Options.Log = slog.New(slog.DiscardHandler)
 	l, err := New(context.Background(), setup.Options)
 	if err != nil {
 		return 1
 	}
-	info, err := l.Launch(context.Background(), setup.Request)
-	if err != nil {
+	if _, err := l.Launch(context.Background(), setup.Request); err != nil {
 		return 1
 	}
-	fmt.Println(info.Run)
 	select {}
+}
+
+// deadlyBus kills its host at one step.
+type deadlyBus struct{ die string }
+
+func (b deadlyBus) Bind(_ context.Context, r Record) (wire.Capability, error) {
+	fmt.Println(r.Run)
+	b.step("bind")
+	return testCapability, nil
+}
+
+func (b deadlyBus) End(context.Context, Record) error {
+	b.step("end")
+	return nil
+}
+
+func (b deadlyBus) step(name string) {
+	if b.die == name {
+		_ = unix.Kill(os.Getpid(), unix.SIGKILL)
+		select {}
+	}
+}
+
+// dyingHost starts a host in a process of its own and returns it with the run
+// that it launched.
+func (p *place) dyingHost(request Request, die string) (*exec.Cmd, wire.Run) {
+	p.t.Helper()
+	setup, err := json.Marshal(map[string]any{
+		"Options": struct {
+			Options
+			Harnesses, Bus, Log any
+		}{Options: p.options},
+		"Request": request,
+		"Die":     die,
+	})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	host := exec.Command(p.options.Executable)
+	host.Env = append(os.Environ(), "LAUNCH_TEST_HOST="+p.root)
+	host.Stdin = strings.NewReader(string(setup))
+	out, err := host.StdoutPipe()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if err := host.Start(); err != nil {
+		p.t.Fatal(err)
+	}
+	var run wire.Run
+	if _, err := fmt.Fscanln(out, &run); err != nil {
+		p.t.Fatal(err)
+	}
+	return host, run
+}
+
+// isLost checks that the next host shows a run as lost, in its record too.
+func (p *place) isLost(run wire.Run) {
+	p.t.Helper()
+	next, err := New(p.t.Context(), p.options)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	info, err := next.Run(run)
+	if err != nil || info.State != StateEnded || info.End.Reason != Lost || info.End.Exit != nil {
+		p.t.Errorf("the next host shows %+v, %v", info, err)
+	}
+	durable, err := readRecord(filepath.Join(p.options.Dir, string(run)))
+	if err != nil || durable.End == nil || durable.End.Reason != Lost {
+		p.t.Errorf("its record says %+v, %v", durable.End, err)
+	}
 }
 
 // proves: BUS-LAUNCH-10
@@ -170,48 +239,33 @@ func TestNoRunSurvivesAKilledHost(t *testing.T) {
 	kinds(t, func(t *testing.T, kind Kind) {
 		p := newPlace(t, nil)
 		p.needs(kind)
-		setup, err := json.Marshal(map[string]any{
-			"Options": struct {
-				Options
-				Harnesses, Bus, Log any
-			}{Options: p.options},
-			"Request": p.request(kind, "/bin/sh", "-c", detached+`echo ready; while :; do sleep 1; done`),
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		host := exec.Command(p.options.Executable)
-		host.Env = append(os.Environ(), "LAUNCH_TEST_HOST="+p.root)
-		host.Stdin = strings.NewReader(string(setup))
-		out, err := host.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := host.Start(); err != nil {
-			t.Fatal(err)
-		}
-		var run wire.Run
-		if _, err := fmt.Fscanln(out, &run); err != nil {
-			t.Fatal(err)
-		}
+		host, run := p.dyingHost(p.request(kind, "/bin/sh", "-c", detached+`echo ready; while :; do sleep 1; done`), "")
 		p.said(run, "ready")
 		if err := host.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
 		_ = host.Wait()
 		eventually(t, "nothing is left", func() bool { return len(living(run)) == 0 })
+		p.isLost(run)
+	})
+}
 
-		next, err := New(t.Context(), p.options)
-		if err != nil {
-			t.Fatal(err)
-		}
-		info, err := next.Run(run)
-		if err != nil || info.State != StateEnded || info.End.Reason != Lost || info.End.Exit != nil {
-			t.Errorf("the next host shows %+v, %v", info, err)
-		}
-		durable, err := readRecord(filepath.Join(p.options.Dir, string(run)))
-		if err != nil || durable.End == nil || durable.End.Reason != Lost {
-			t.Errorf("its record says %+v, %v", durable.End, err)
+// The host dies at the steps where it writes: what has not been bound never
+// runs, and an end that was not recorded is a lost run.
+func TestAHostThatDiesAtAStep(t *testing.T) {
+	t.Parallel()
+	kinds(t, func(t *testing.T, kind Kind) {
+		p := newPlace(t, nil)
+		p.needs(kind)
+		for step, runs := range map[string]bool{"bind": false, "end": true} {
+			proof := filepath.Join(p.work, step)
+			host, run := p.dyingHost(p.request(kind, "touch", proof), step)
+			_ = host.Wait()
+			eventually(t, "nothing is left", func() bool { return len(living(run)) == 0 })
+			if _, err := os.Stat(proof); (err == nil) != runs {
+				t.Errorf("%s: the program ran: %v", step, err == nil)
+			}
+			p.isLost(run)
 		}
 	})
 }

@@ -3,6 +3,7 @@ package org
 import (
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"mosaicstack.dev/mosaic/internal/wire"
@@ -143,8 +144,18 @@ func (d *decoder) instance(n *node, path string) Instance {
 		"command":     {decode: d.command(&i.Command)},
 		"credentials": {decode: d.credentials(&i.Credentials)},
 		"vars":        {decode: d.vars(&i.Vars)},
+		"env":         {decode: d.texts(&i.Env, d.inheritable)},
 	})
 	return i
+}
+
+// inheritable checks the name of a variable that runs may inherit.
+func (d *decoder) inheritable(n *node, path string) bool {
+	if strings.HasPrefix(n.text, "MOSAIC_") {
+		d.fault(n, path, "remove it: the launcher sets these itself", "%s cannot be inherited", quoted(n.text))
+		return false
+	}
+	return d.fits(n, path, n.text, variableForm)
 }
 
 func (d *decoder) credentials(to *map[string]Credential) func(n *node, path string) {

@@ -93,6 +93,9 @@ type Instance struct {
 	Command     []string // argument list for the exec harness; [0] has ~ expanded
 	Credentials map[string]Credential
 	Vars        map[string]any // scalars, as of a business
+	// Env names variables of the host that the role's runs inherit beside the
+	// ones that every run does; never where a token is.
+	Env []string
 }
 
 // The services that a credential can be for.

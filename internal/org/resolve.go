@@ -18,6 +18,7 @@ type Resolved struct {
 	Command     []string
 	Credentials map[string]Credential
 	Vars        map[string]any
+	Env         []string // names of the host's variables that its runs inherit in addition
 }
 
 // Resolve returns the instances of a business with their definitions applied,
@@ -48,6 +49,7 @@ func resolve(key wire.Role, i Instance, d Definition) Resolved {
 		Command:     d.Command,
 		Credentials: i.Credentials,
 		Vars:        i.Vars,
+		Env:         i.Env,
 	}
 	if i.Harness != "" {
 		r.Harness = i.Harness

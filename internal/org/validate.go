@@ -42,6 +42,7 @@ func (d *decoder) checkRoles(n *node, path string, o *Organization, b Business) 
 			continue
 		}
 		d.checkHarness(e.value, here, o, i)
+		d.checkEnv(e.value.find("env"), keyPath(here, "env"), o)
 		d.commandNeedsExec(e.value, here, i.Harness, i.Command)
 		for _, c := range e.value.find("credentials").entries {
 			if _, known := i.Credentials[c.key]; known && !slices.Contains(def.Credentials, c.key) {
@@ -51,6 +52,30 @@ func (d *decoder) checkRoles(n *node, path string, o *Organization, b Business) 
 			}
 		}
 	}
+}
+
+// checkEnv holds that no run inherits a token: what a credential of the file
+// names stays with the host (BUS-BOOT-09).
+func (d *decoder) checkEnv(n *node, path string, o *Organization) {
+	for i, item := range n.items {
+		if o.isToken(item.text) {
+			d.fault(item, fmt.Sprintf("%s[%d]", path, i), "remove it: tokens stay with the host",
+				"%s is where a credential is", quoted(item.text))
+		}
+	}
+}
+
+func (o *Organization) isToken(variable string) bool {
+	for _, b := range o.Businesses {
+		for _, i := range b.Roles {
+			for _, c := range i.Credentials {
+				if c.Env == variable && variable != "" {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 func (d *decoder) checkHarness(n *node, path string, o *Organization, i Instance) {
