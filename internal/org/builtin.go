@@ -3,7 +3,6 @@ package org
 import (
 	"embed"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 )
@@ -31,5 +30,5 @@ func BuiltIns() []string {
 // BuiltInFile returns the text of a built-in definition, as a start for a file
 // in roles/ that overrides it.
 func BuiltInFile(name string) ([]byte, error) {
-	return builtinFiles.ReadFile(path.Join("builtin", name+".yaml"))
+	return builtinFiles.ReadFile("builtin/" + name + ".yaml")
 }

@@ -9,9 +9,9 @@
 //     or filled in from a misspelt key.
 //   - An instance has at most the authority of its definition: a business can
 //     narrow it, never widen it, and no file can grant a hard wait.
-//   - Edit keeps the person's comments and order, writes only what it could
+//   - Writer keeps the person's comments and order, writes only what it could
 //     read back as exactly the change that was asked for, only on top of the
-//     revision that the writer has seen, and leaves a receipt.
+//     revision that the caller has seen, and leaves a receipt.
 //   - Init never overwrites.
 //
 // # What it refuses
@@ -22,10 +22,10 @@
 // # On failure
 //
 // A write that fails before the rename changed nothing (organization-write-failed).
-// One whose receipt could not be appended has happened (outcome-unknown);
-// CheckReceipts tells.
+// One that may have happened without its receipt says outcome-unknown; the next
+// Write, or Settle, finds out which and appends the receipt.
 //
 // Reading order: organization.go and definition.go (what there is), load.go,
-// decode.go (one file a shape), validate.go (the rules across shapes),
-// resolve.go, then edit.go and write.go.
+// tree.go (the YAML), decode.go and its siblings (one a file), validate.go (the
+// rules across values), resolve.go, then edit.go, document.go and write.go.
 package org

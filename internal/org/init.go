@@ -57,8 +57,12 @@ func initial(human, business string) ([]byte, error) {
 	if HumanID(name) == "" {
 		return nil, Problems{{File: File, Key: "human.name", What: quoted(name) + " has no letters that an id can be made of", Remedy: "give the human an id in Latin letters"}}
 	}
-	if _, err := (sources{organization: []byte(text)}).decode("/"); err != nil {
+	o, err := sources{organization: []byte(text)}.decode("/")
+	if err != nil {
 		return nil, err
+	}
+	if o.Human.Name != name {
+		return nil, Problems{{File: File, Key: "human.name", What: quoted(name) + " cannot be written as YAML", Remedy: "write the name in letters"}}
 	}
 	return []byte(text), nil
 }

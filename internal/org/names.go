@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"mosaicstack.dev/mosaic/internal/wire"
 )
 
 // pattern is a form of names, with the words that people are told.
@@ -46,54 +48,13 @@ var reservedKeys = []string{"human", "tester"}
 // of them when none is near.
 func suggestion(written string, known []string) string {
 	known = slices.Sorted(slices.Values(known))
-	best, distance := "", 3
-	if len(written) <= 4 {
-		distance = 2
-	}
-	for _, k := range known {
-		if d := editDistance(strings.ToLower(written), strings.ToLower(k), distance); d < distance {
-			best, distance = k, d
-		}
-	}
-	if best != "" {
-		return "did you mean " + best + "?"
+	if near, ok := wire.Nearest(written, known); ok {
+		return "did you mean " + near + "?"
 	}
 	if len(known) == 0 || len(known) > 20 {
 		return ""
 	}
 	return "known: " + strings.Join(known, ", ")
-}
-
-// editDistance counts the letters to add, drop, change or swap with their
-// neighbour, up to limit.
-func editDistance(a, b string, limit int) int {
-	x, y := []rune(a), []rune(b)
-	if len(x)-len(y) >= limit || len(y)-len(x) >= limit {
-		return limit
-	}
-	before, last := make([]int, len(y)+1), make([]int, len(y)+1)
-	for j := range last {
-		last[j] = j
-	}
-	for i := 1; i <= len(x); i++ {
-		row := make([]int, len(y)+1)
-		row[0] = i
-		for j := 1; j <= len(y); j++ {
-			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+differ(x[i-1], y[j-1]))
-			if i > 1 && j > 1 && x[i-1] == y[j-2] && x[i-2] == y[j-1] {
-				row[j] = min(row[j], before[j-2]+1)
-			}
-		}
-		before, last = last, row
-	}
-	return last[len(y)]
-}
-
-func differ(a, b rune) int {
-	if a == b {
-		return 0
-	}
-	return 1
 }
 
 // expandHome replaces a leading ~ by the person's home directory.

@@ -14,10 +14,10 @@ const (
 )
 
 // Organization is everything that a person configured, validated. Treat it as
-// read-only; a change goes through Edit.
+// read-only; a change goes through a Writer.
 type Organization struct {
 	// Revision is the SHA-256 of the bytes of the organization file, in hex.
-	// Edit takes it to tell whether the file is still the one that was read.
+	// A Writer takes it to tell whether the file is still the one that was read.
 	Revision    string
 	Human       Human
 	Plugins     Plugins

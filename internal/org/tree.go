@@ -60,6 +60,7 @@ type entry struct {
 	line   int
 	column int
 	value  *node
+	flow   bool // stands in a flow map
 }
 
 // get returns the value of a key, or nil.
@@ -387,6 +388,7 @@ func convertMap(n *node, y *ast.MappingNode, depth int) (*node, *Problem) {
 			return nil, &Problem{Line: e.line, Column: e.column, What: fmt.Sprintf("the key %s stands here and in line %d", quoted(e.key), line), Remedy: "keep one of them"}
 		}
 		seen[e.key] = e.line
+		e.flow = n.flow
 		n.entries = append(n.entries, e)
 	}
 	if len(n.entries) > 0 && !n.flow {
