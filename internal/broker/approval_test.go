@@ -113,7 +113,7 @@ func TestApprovalIsCheckedInOrder(t *testing.T) {
 // An approval that was given under another policy is worth nothing, whether it
 // would be enough today or not, and whether it was spent or not.
 //
-// proves: BUS-AUTH-32 BUS-AUTH-33 BUS-AUTH-17
+// proves: BUS-AUTH-32 BUS-AUTH-33
 func TestApprovalOfAnotherClassIsWorthNothing(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*Business){
