@@ -234,7 +234,7 @@ func (a *app) busServeCommand() *cobra.Command {
 		Use:   "serve",
 		Short: "Run a broker alone, for a host program of your own",
 		Long: `Runs a broker that takes its orders over an inherited socket, one JSON object a
-line, boot first; docs/reference says which. Exit code 2 means that it could not
+line, boot first; docs/embedding.md says which. Exit code 2 means that it could not
 start or that its host is lost.`,
 		Example: "mosaic bus serve --control-fd 3",
 		Args:    arguments(),
