@@ -74,8 +74,10 @@ fi
 step "landing"
 mosaic land --project web --branch main --commit "$commit" --decision "$decision" --task queue:1
 
-step "landing again with the same approval, which must be refused"
-if mosaic land --project web --branch main --commit "$commit" --decision "$decision" --task queue:1; then
+step "landing one more commit with the same approval, which must be refused"
+git commit --quiet --allow-empty --message "mean: a change that nobody approved"
+git push --quiet origin fix-mean
+if mosaic land --project web --branch main --commit "$(git rev-parse HEAD)" --decision "$decision" --task queue:1; then
     echo "an approval was used twice"
     exit 1
 fi

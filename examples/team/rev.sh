@@ -1,6 +1,7 @@
 #!/bin/sh
 # The reviewer of the demo team: checks out the commit that it is asked about
-# in a clone of its own, runs the tests there, and says what it found.
+# in a clone of its own, runs the tests there, and says what it found. It
+# leaves when it is told that the author goes on.
 set -eu
 
 step() { echo "== $*"; }
@@ -23,15 +24,15 @@ review() {
 
 mosaic claim
 
-reviewed=no
-while [ "$reviewed" = no ]; do
+done=no
+while [ "$done" = no ]; do
     ids=$(mosaic receive --wait 60s --get 'messages.*.id')
     for id in $ids; do
         class=$(mosaic read "$id" --get message.class)
-        if [ "$class" = REVIEW-REQUEST ]; then
-            review "$id"
-            reviewed=yes
-        fi
+        case $class in
+        REVIEW-REQUEST) review "$id" ;;
+        INFO) done=yes ;;
+        esac
     done
 done
 mosaic release

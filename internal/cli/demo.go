@@ -73,10 +73,14 @@ mosaic demo --team ./my-team`,
 		}
 		return a.out.answer(report, func(w *screen) {
 			w.gap()
-			if report.Landed {
-				w.line("Done in %s: the fix is on main, with your approval, which could be used only once.", styled(seconds(report.Seconds)))
-			} else {
-				w.line("Done in %s: nothing was merged, because it was not approved.", styled(seconds(report.Seconds)))
+			took := styled(seconds(report.Seconds))
+			switch {
+			case report.Landed:
+				w.line("Done in %s: the fix is on main, with your approval, which could be used only once.", took)
+			case report.Approved:
+				w.line("Done in %s: nothing was merged, although you approved it; dev's lines above say why.", took)
+			default:
+				w.line("Done in %s: nothing was merged, because it was not approved.", took)
 			}
 			w.line("Next: mosaic init, and the README.")
 		})

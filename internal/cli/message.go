@@ -426,13 +426,18 @@ func (a *app) talk(ctx context.Context, s *session, role wire.Role, wait time.Du
 			if err != nil {
 				return false, err
 			}
+			answers := 0
 			for _, m := range replies {
+				if m.ToRole != wire.HumanRole {
+					continue // the bus tells the launcher of a message that waits
+				}
+				answers++
 				a.out.show(func(w *screen) { w.line("%s:", w.bold("%s", m.FromRole)); w.body("  ", m.Body) })
 				if _, err := markRead(ctx, s, m.ID); err != nil {
 					return false, err
 				}
 			}
-			return len(replies) > 0, nil
+			return answers > 0, nil
 		})
 		if err != nil {
 			return err

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -11,6 +10,7 @@ import (
 	"golang.org/x/term"
 
 	"mosaicstack.dev/mosaic/internal/display"
+	"mosaicstack.dev/mosaic/internal/wire"
 )
 
 // The rules of everything that is printed:
@@ -73,17 +73,15 @@ func (p *printer) answer(v any, show func(*screen)) error {
 	return err
 }
 
-// document writes v as one JSON document on a line of its own. Characters
-// that a terminal would obey are escaped, as JSON allows, so that a document
-// can be looked at as safely as it can be parsed.
+// document writes v as one JSON document on a line of its own; an empty list
+// is [] and never null. Characters that a terminal would obey are escaped, as
+// JSON allows, so that a document can be looked at as safely as parsed.
 func (p *printer) document(w io.Writer, v any) error {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
+	doc, err := wire.Encode(v)
+	if err != nil {
 		return err
 	}
-	_, err := w.Write(escapeControls(b.Bytes()))
+	_, err = w.Write(append(escapeControls(doc), '\n'))
 	return err
 }
 
@@ -286,8 +284,8 @@ func fold(text string, n int) []string {
 func steers(r rune) bool { return r > '~' && visible(string(r)) != string(r) }
 
 // escapeControls replaces the characters in a JSON document that a terminal
-// obeys by their JSON escapes: the C1 controls and DEL, and whatever changes
-// the direction of text. (encoding/json escapes the C0 controls itself.)
+// obeys by their JSON escapes: whatever changes the
+// direction of text or hides in it. (The encoder has escaped the controls.)
 func escapeControls(doc []byte) []byte {
 	if !bytes.ContainsFunc(doc, steers) {
 		return doc

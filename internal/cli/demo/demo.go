@@ -50,9 +50,9 @@ type Options struct {
 // Report is what happened.
 type Report struct {
 	Directory string          `json:"directory,omitempty"` // when it was kept
-	Decision  wire.DecisionID `json:"decision"`
+	Decision  wire.DecisionID `json:"decision"`            // "" when nothing was asked
 	Approved  bool            `json:"approved"`
-	Landed    bool            `json:"landed"`   // main moved to the reviewed commit
+	Landed    bool            `json:"landed"`   // main moved
 	Reuse     wire.Code       `json:"reuse"`    // what the second use of the approval was refused with
 	Verified  bool            `json:"verified"` // the evidence is one unbroken chain
 	Seconds   float64         `json:"seconds"`

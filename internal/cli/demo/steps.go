@@ -100,7 +100,10 @@ const patience = 3 * time.Minute
 // watch passes on what the runs print, lets the person answer what they raise,
 // and ends when dev's run has.
 func (d *demo) watch(ctx context.Context) error {
-	logs := newLogs(d.runs, func(role, line string) { d.Tell(fmt.Sprintf("  %-3s | %s", role, line)); d.notice(line) })
+	logs := newLogs(d.runs, func(role, line string) {
+		d.Tell(fmt.Sprintf("  %-3s | %s", role, strings.ReplaceAll(line, "\t", "  ")))
+		d.notice(line)
+	})
 	deadline := time.Now().Add(patience)
 	asked := map[wire.DecisionID]bool{}
 	for {
@@ -162,9 +165,19 @@ func (d *demo) inbox(ctx context.Context) ([]wire.DecisionID, error) {
 	return ids, err
 }
 
-// answer lets the person answer, with `mosaic decide` as they would type it.
+// answer lets the person answer, with `mosaic decide` as they would type it,
+// and looks at what the answer was.
 func (d *demo) answer(ctx context.Context, id wire.DecisionID) error {
 	d.report.Decision = id
+	if err := d.decide(ctx, id); err != nil {
+		return err
+	}
+	// Exit code 0 means that the answer approves; anything else that it does not.
+	d.report.Approved = d.mosaic(ctx, nil, "wait", string(id), "--timeout", "0s") == nil
+	return nil
+}
+
+func (d *demo) decide(ctx context.Context, id wire.DecisionID) error {
 	if d.Yes {
 		shown, err := d.printed(ctx, "inbox")
 		if err != nil {
@@ -176,16 +189,14 @@ func (d *demo) answer(ctx context.Context, id wire.DecisionID) error {
 		d.Show(said)
 		return err
 	}
-	cmd := d.command(ctx, "decide", string(id))
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = d.Stdin, d.Stdout, d.Stderr
 	for {
+		cmd := d.command(ctx, "decide", string(id))
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = d.Stdin, d.Stdout, d.Stderr
 		err := cmd.Run()
-		if err == nil || cmd.ProcessState.ExitCode() != 2 {
+		if err == nil || cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != 2 {
 			return err
 		}
-		retry := d.command(ctx, "decide", string(id)) // a mistyped option: it has said so
-		retry.Stdin, retry.Stdout, retry.Stderr = d.Stdin, d.Stdout, d.Stderr
-		cmd = retry
+		// A mistyped option was refused, and the command has said so.
 	}
 }
 
@@ -214,7 +225,6 @@ func (d *demo) inspect(ctx context.Context) error {
 		return err
 	}
 	d.report.Landed = after != d.before
-	d.report.Approved = d.report.Landed
 	if !d.report.Landed {
 		d.Tell("  main still points at " + after[:12])
 		return nil
