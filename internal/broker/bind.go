@@ -9,7 +9,6 @@ import (
 	"github.com/google/uuid"
 
 	"mosaicstack.dev/mosaic/internal/evidence"
-	"mosaicstack.dev/mosaic/internal/proc"
 	"mosaicstack.dev/mosaic/internal/wire"
 )
 
@@ -160,7 +159,7 @@ func checkThread(role Role, thread wire.ThreadID) error {
 // another start time: it is not the one that the host started.
 func (b *Broker) checkProcess(r LaunchRecord) error {
 	stat, err := b.processes.Stat(r.PID)
-	if err != nil || stat.Start != r.StartTime || ended(stat) {
+	if err != nil || stat.Start != r.StartTime || stat.Ended() {
 		return wire.Refuse(wire.LaunchMismatch)
 	}
 	uid, err := b.processes.UID(r.PID)
@@ -169,9 +168,6 @@ func (b *Broker) checkProcess(r LaunchRecord) error {
 	}
 	return nil
 }
-
-// ended reports a process that has exited and waits for its parent to notice.
-func ended(s proc.Stat) bool { return s.State == 'Z' || s.State == 'X' }
 
 // write appends session.launched for a new run, or checks that a known one is
 // what it was. The end of a run is told before anything else about it.

@@ -175,5 +175,5 @@ func (b *Broker) alive(each lost) bool {
 	if errors.Is(err, fs.ErrNotExist) {
 		return false
 	}
-	return err != nil || stat.Start == each.StartTime && !ended(stat)
+	return err != nil || stat.Start == each.StartTime && !stat.Ended()
 }

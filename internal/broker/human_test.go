@@ -7,9 +7,12 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"mosaicstack.dev/mosaic/client"
+	"mosaicstack.dev/mosaic/internal/evidence"
 	"mosaicstack.dev/mosaic/internal/proc"
 	"mosaicstack.dev/mosaic/internal/proc/proctest"
 	"mosaicstack.dev/mosaic/internal/wire"
@@ -283,4 +286,27 @@ func TestTheLogHasNoNonce(t *testing.T) {
 	if text := log.String(); strings.Contains(text, s.proof.Nonce) || strings.Contains(text, testNonce) || !strings.Contains(text, errNonce.Error()) {
 		t.Errorf("the log says %q", text)
 	}
+}
+
+// Over the real human.sock the kernel says who asks: this process proves itself
+// when the table has it as the shim, and nobody else.
+//
+// proves: BUS-OPEN-107 BUS-HUMAN-07 BUS-TESTS-07
+func TestTheKernelNamesThePeer(t *testing.T) {
+	t.Parallel()
+	tb := newTestBroker(t)
+	call := func(pid int, verb string, result any) error {
+		human := client.Human(pid, testNonce, "acme")
+		return client.New(filepath.Join(tb.reply.Path, humanSocketName), human).Call(t.Context(), verb, nil, result)
+	}
+	refusedWith(t, "the pid of another process", nil, call(shimPID, "inbox", nil), wire.HumanRequired)
+	refusedWith(t, "a process that the table does not have", nil, call(os.Getpid(), "inbox", nil), wire.HumanRequired)
+
+	shim := testProcesses(tb.executable)[shimPID]
+	tb.table.Set(os.Getpid(), shim)
+	var event evidence.Event
+	if err := call(os.Getpid(), "launch.revoke", &event); err != nil || event.Kind != evidence.LaunchRevoked {
+		t.Errorf("%+v, %v", event, err)
+	}
+	refusedWith(t, "the pid of another process", nil, call(shimPID, "inbox", nil), wire.HumanRequired)
 }

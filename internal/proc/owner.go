@@ -118,7 +118,7 @@ func (o Owner) Judge(here Machine, t Table) Verdict {
 		return CannotTell
 	case st.Start != o.StartTime:
 		return Gone
-	case st.ended():
+	case st.Ended():
 		// A zombie holds no file. The owner is always a Go program, which
 		// never leaves other threads behind its first one.
 		return Gone
@@ -127,5 +127,5 @@ func (o Owner) Judge(here Machine, t Table) Verdict {
 	}
 }
 
-// ended says that the process's first thread has ended: a zombie or dead.
-func (s Stat) ended() bool { return s.State == 'Z' || s.State == 'X' || s.State == 'x' }
+// Ended says that the process's first thread has ended: a zombie or dead.
+func (s Stat) Ended() bool { return s.State == 'Z' || s.State == 'X' || s.State == 'x' }
