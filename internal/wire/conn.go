@@ -23,8 +23,9 @@ type conn struct {
 	work   sync.WaitGroup
 
 	// The reading side, owned by run.
-	buffer  []byte // what was read and is not yet a line
-	scanned int    // bytes at the front of buffer without a newline
+	buffer  []byte // what was read
+	from    int    // start of the line under way in buffer
+	scanned int    // from there to here is no newline
 	timed   bool   // a read deadline is set
 
 	// The writing side.
@@ -49,6 +50,9 @@ func (c *conn) run() {
 			break
 		}
 		c.slots <- struct{}{}
+		if c.isBroken() { // nothing is begun for a client that was cut off
+			break
+		}
 		c.work.Add(1)
 		go func() {
 			defer c.work.Done()
@@ -70,7 +74,7 @@ func (c *conn) readLine() ([]byte, bool) {
 			end = len(c.buffer)
 		}
 		switch {
-		case end > c.server.maxLine():
+		case end-c.from > c.server.maxLine():
 			c.refuseLine()
 			return nil, false
 		case i >= 0:
@@ -89,32 +93,40 @@ func (c *conn) refuseLine() {
 	c.send(line)
 }
 
-// take returns the line that ends at end. What follows it moves to a buffer of
-// its own, since the line now belongs to its handler.
+// take returns the line that ends at end. The last line in the buffer takes the
+// buffer with it; others are copied, so that many short lines at once cost no
+// more than their bytes.
 func (c *conn) take(end int) []byte {
-	line, rest := c.buffer[:end:end], c.buffer[end+1:]
-	c.buffer, c.scanned = nil, 0
-	if len(rest) > 0 {
-		c.buffer = append(make([]byte, 0, max(firstBuffer, 2*len(rest))), rest...)
-		c.endLine()
+	c.endLine()
+	line := c.buffer[c.from:end:end]
+	if end+1 == len(c.buffer) {
+		c.buffer, c.from, c.scanned = nil, 0, 0
 		return line
 	}
-	c.endLine()
-	return line
+	c.from, c.scanned = end+1, end+1
+	return bytes.Clone(line)
 }
 
 // fill reads more bytes. A line that has begun must be complete in time; a
 // connection may stay idle between lines.
 func (c *conn) fill() bool {
-	if len(c.buffer) > 0 {
+	if len(c.buffer) > c.from {
 		c.beginLine()
 	}
 	if cap(c.buffer) == len(c.buffer) {
-		c.buffer = append(make([]byte, 0, max(firstBuffer, 2*cap(c.buffer))), c.buffer...)
+		c.makeRoom()
 	}
 	n, err := c.socket.Read(c.buffer[len(c.buffer):cap(c.buffer)])
 	c.buffer = c.buffer[:len(c.buffer)+n]
 	return err == nil
+}
+
+// makeRoom moves the line under way to a larger buffer.
+func (c *conn) makeRoom() {
+	line := c.buffer[c.from:]
+	c.buffer = append(make([]byte, 0, max(firstBuffer, 2*len(line))), line...)
+	c.scanned -= c.from
+	c.from = 0
 }
 
 // beginLine sets the line's deadline unless it is set.
@@ -158,6 +170,12 @@ func (c *conn) send(line []byte) {
 		}
 	}
 	c.writing = false
+}
+
+func (c *conn) isBroken() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.broken
 }
 
 // write gives the client a limited time to take the lines, then cuts it off.
