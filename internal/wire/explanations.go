@@ -433,7 +433,7 @@ var Codes = []CodeInfo{
 		Code:     RoleEndRefused,
 		Sentence: "this role may not be ended this way, so its claim stays",
 		Cause:    "A reason goes to another run than one's own, and a protected definition needs the human's decision.",
-		Remedy:   "Raise a decision for it with `mosaic raise role.revoke`, or ask the person: `mosaic send human TEXT`.",
+		Remedy:   "Ask for a decision with `mosaic raise ACTION`, or ask the person: `mosaic send human TEXT`.",
 	},
 	{
 		Code:     RunAlive,
