@@ -210,6 +210,71 @@ func BenchmarkSend(b *testing.B) {
 	}
 }
 
+// bigStore is a closed store of about 200 MB.
+func bigStore(b *testing.B) string {
+	b.Helper()
+	path, dev := benchWorld(b)
+	s, err := Open(b.Context(), path, Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	body := strings.Repeat(benchBody, 8)
+	for size := int64(0); size < 200<<20; {
+		err := s.Update(b.Context(), func(tx *Tx) error {
+			for range 1000 {
+				_, err := sendIn(tx, Message{FromRole: "dev", FromRun: dev, ToRole: "rev", Body: body})
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		}, nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		info, err := os.Stat(path)
+		if err != nil {
+			b.Fatal(err)
+		}
+		size = info.Size()
+	}
+	return path
+}
+
+// BenchmarkOpen200MB compares Open with what it cannot do without.
+func BenchmarkOpen200MB(b *testing.B) {
+	path := bigStore(b)
+	b.Run("quick_check", func(b *testing.B) {
+		for b.Loop() {
+			c, err := connect(b.Context(), path, "", sharing)
+			if err != nil {
+				b.Fatal(err)
+			}
+			if err := c.quickCheck(); err != nil {
+				b.Fatal(err)
+			}
+			c.close()
+		}
+	})
+	b.Run("open", func(b *testing.B) {
+		for b.Loop() {
+			s, err := Open(b.Context(), path, Options{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			s.Close()
+		}
+	})
+	b.Run("verify", func(b *testing.B) {
+		for b.Loop() {
+			if r, err := Verify(b.Context(), path); err != nil || !r.OK() {
+				b.Fatal(r, err)
+			}
+		}
+	})
+}
+
 // latencies collects how long each operation took, and what the process paid.
 type latencies struct {
 	b     *testing.B

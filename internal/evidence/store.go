@@ -141,6 +141,9 @@ func (s *Store) enqueue(ctx context.Context, r *request) error {
 // View runs fn on a snapshot that holds everything acknowledged before the
 // call and does not change while fn runs.
 func (s *Store) View(ctx context.Context, fn func(*Snapshot) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	c, err := s.reader(ctx)
 	if err != nil {
 		return err
