@@ -21,35 +21,39 @@ type Change struct {
 	Remove bool // of a key that may be missing; Value is not looked at
 }
 
-// editable are the paths that a change may have; * is any key. What gives
-// authority, decides who decides, takes the sandbox away or says where tokens
-// are is edited by the person alone.
+// editable are the paths that a change may have; * is any key. They are what
+// organization.set, limits.set and instances.set take (BUS-OPEN-94). What gives
+// authority, decides who decides, says what runs or takes the sandbox away is
+// edited by the person alone.
 var editable = []string{
-	"plugins.harness",
-	"businesses.*.projects.*",
-	"businesses.*.vars",
-	"businesses.*.vars.*",
 	"businesses.*.launch.instances",
 	"businesses.*.launch.limits",
 	"businesses.*.launch.limits.*",
-	"businesses.*.launch.account",
 	"businesses.*.roles.*",
 	"businesses.*.roles.*.definition",
-	"businesses.*.roles.*.without",
-	"businesses.*.roles.*.harness",
-	"businesses.*.roles.*.command",
 	"businesses.*.roles.*.vars",
 	"businesses.*.roles.*.vars.*",
 }
 
+// wholeRole is the editable path of an instance, which a change may add with
+// these keys and not remove.
+const wholeRole = "businesses.*.roles.*"
+
+var roleKeys = []string{"definition", "vars"}
+
 // allowed reports whether a change is of a part that may be changed.
 func (c Change) allowed() bool {
-	if value, ok := c.Value.(map[string]any); ok && value["credentials"] != nil {
-		return false
-	}
-	return slices.ContainsFunc(editable, func(form string) bool {
+	i := slices.IndexFunc(editable, func(form string) bool {
 		return slices.EqualFunc(strings.Split(form, "."), c.Path, func(want, key string) bool { return want == "*" || want == key })
 	})
+	if i < 0 || editable[i] != wholeRole {
+		return i >= 0
+	}
+	role, ok := c.Value.(map[string]any)
+	for key := range role {
+		ok = ok && slices.Contains(roleKeys, key)
+	}
+	return ok && !c.Remove
 }
 
 // key is the path as people and receipts read it.

@@ -130,21 +130,40 @@ func TestEditOfBlockText(t *testing.T) {
 	}
 }
 
-// proves: BUS-OPEN-95
+// proves: BUS-OPEN-94 BUS-OPEN-95
 func TestEditRefusesWhatIsThePersonsOwn(t *testing.T) {
 	t.Parallel()
 	for _, p := range []string{"version", "human", "human/name", "businesses", "businesses/acme", "businesses/acme/human", "businesses/acme/arbiters",
-		"businesses/acme/arbiters/technical", "businesses/acme/roles", "businesses/acme/launch", "businesses/acme/launch/by",
-		"businesses/acme/launch/sandbox", "businesses/acme/roles/dev/credentials", "businesses/acme/roles/dev/credentials/gitea", "plugins", "", "x"} {
+		"businesses/acme/arbiters/technical", "businesses/acme/roles", "businesses/acme/vars", "businesses/acme/vars/bus.tester",
+		"businesses/acme/launch", "businesses/acme/launch/by", "businesses/acme/launch/sandbox", "businesses/acme/roles/dev/without",
+		"businesses/acme/roles/dev/command", "businesses/acme/roles/dev/harness", "businesses/acme/roles/dev/env",
+		"businesses/acme/roles/dev/credentials", "businesses/acme/roles/dev/credentials/gitea", "plugins", "plugins/harness", "", "x"} {
 		if (Change{Path: path(p), Value: "x"}).allowed() {
 			t.Errorf("%s may be changed", p)
 		}
 	}
-	if (Change{Path: path("businesses/acme/roles/x"), Value: map[string]any{"definition": "pm", "credentials": map[string]any{}}}).allowed() {
-		t.Error("a role may be added with a credential")
+	role := func(keys ...string) Change {
+		value := map[string]any{}
+		for _, key := range keys {
+			value[key] = "pm"
+		}
+		return Change{Path: path("businesses/acme/roles/x"), Value: value}
 	}
-	if !(Change{Path: path("businesses/acme/roles/x"), Value: map[string]any{"definition": "pm"}}).allowed() {
+	for _, key := range []string{"credentials", "command", "harness", "env", "without"} {
+		if role("definition", key).allowed() {
+			t.Errorf("a role may be added with %s", key)
+		}
+	}
+	if !role("definition", "vars").allowed() {
 		t.Error("a role may not be added")
+	}
+	if (Change{Path: path("businesses/acme/roles/x"), Remove: true}).allowed() || (Change{Path: path("businesses/acme/roles/x"), Value: "pm"}).allowed() {
+		t.Error("a role may be removed or overwritten")
+	}
+	for _, p := range []string{"businesses/a/launch/instances", "businesses/a/launch/limits", "businesses/a/launch/limits/sessions", "businesses/a/roles/x/definition", "businesses/a/roles/x/vars", "businesses/a/roles/x/vars/k"} {
+		if !(Change{Path: path(p), Value: "x"}).allowed() {
+			t.Errorf("%s may not be changed", p)
+		}
 	}
 }
 

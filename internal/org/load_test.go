@@ -140,7 +140,7 @@ func TestLoadTellsEachFault(t *testing.T) {
 		{"a harness that is off", "harness: claude-code,", "harness: claudecode,", `organization.yaml:14:47: businesses.acme.roles.dev.harness: the harness "claudecode" is not switched on in plugins.harness; did you mean claude-code?`},
 		{"a command of another harness", "harness: claude-code,", "harness: claude-code, command: [sh],", `organization.yaml:14:69: businesses.acme.roles.dev.command: only the exec harness has a command, not "claude-code"; write harness: exec, or leave command out`},
 		{"a command without program", "command: [~/agents/rev.sh, --once]", "command: []", `organization.yaml:15:71: businesses.acme.roles.rev.command: no program; name the program first, such as [sh, -c, ./work.sh]`},
-		{"an action that is added", "without: [review.verdict]", "with: [deploy]", `organization.yaml:15:35: businesses.acme.roles.rev.with: unknown key; known: command, credentials, definition, harness, vars, without`},
+		{"an action that is added", "without: [review.verdict]", "with: [deploy]", `organization.yaml:15:35: businesses.acme.roles.rev.with: unknown key; known: command, credentials, definition, env, harness, vars, without`},
 		{"an unknown action", "without: [review.verdict]", "without: [review.verdit]", `organization.yaml:15:45: businesses.acme.roles.rev.without[0]: "review.verdit" is no action; did you mean review.verdict?`},
 		{"a relative path", "repo: ~/src/web,", "repo: src/web,", `organization.yaml:8:28: businesses.acme.projects.web.repo: "src/web" is no absolute path; start it with / or ~/`},
 		{"another user's home", "repo: ~/src/web,", "repo: ~eve/web,", `organization.yaml:8:28: businesses.acme.projects.web.repo: "~eve/web" is no absolute path; start it with / or ~/`},
@@ -304,8 +304,12 @@ func FuzzDecode(f *testing.F) {
 	f.Add(template)
 	f.Add("a: [b, {c: 'd'}]\n# e\n")
 	f.Fuzz(func(t *testing.T, text string) {
+		start := time.Now()
 		if _, err := decode(text, nil); err != nil && !errors.Is(err, wire.Refuse(wire.InvalidConfig)) {
 			t.Fatal(err)
+		}
+		if took := time.Since(start); took > 5*time.Second {
+			t.Fatalf("%d bytes took %v", len(text), took)
 		}
 	})
 }

@@ -113,11 +113,11 @@ func (d *decoder) instanceOf(n *node, path string, b Business) bool {
 	if _, ok := b.Roles[wire.Role(n.text)]; ok {
 		return true
 	}
-	d.fault(n, path, suggestion(n.text, roleKeys(b)), "%s is no role of this business", quoted(n.text))
+	d.fault(n, path, suggestion(n.text, instanceKeys(b)), "%s is no role of this business", quoted(n.text))
 	return false
 }
 
-func roleKeys(b Business) []string {
+func instanceKeys(b Business) []string {
 	keys := make([]string, 0, len(b.Roles))
 	for key := range b.Roles {
 		keys = append(keys, string(key))

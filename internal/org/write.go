@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -106,14 +108,18 @@ func (w *Writer) prepare(e Edit) ([]byte, Receipt, error) {
 	if before != e.Revision {
 		return nil, Receipt{}, wire.Refuse(wire.OrganizationStale)
 	}
+	o, err := s.valid()
+	if err != nil {
+		return nil, Receipt{}, err
+	}
+	if slices.ContainsFunc(e.Changes, o.replacesRole) {
+		return nil, Receipt{}, wire.Refuse(wire.OrganizationOutOfScope)
+	}
 	if s.organization, err = edited(s.organization, e.Changes); err != nil {
 		return nil, Receipt{}, err
 	}
-	home, _ := os.UserHomeDir()
-	if _, err := s.decode(home); err != nil {
-		var problems Problems
-		errors.As(err, &problems)
-		return nil, Receipt{}, invalid{problems}
+	if _, err := s.valid(); err != nil {
+		return nil, Receipt{}, err
 	}
 	r := Receipt{
 		At: w.now().UTC().Format("2006-01-02T15:04:05.000Z"), Actor: e.Actor,
@@ -123,6 +129,28 @@ func (w *Writer) prepare(e Edit) ([]byte, Receipt, error) {
 		r.Keys = append(r.Keys, c.key())
 	}
 	return s.organization, r, nil
+}
+
+// valid decodes the sources; a fault has the code organization-invalid.
+func (s sources) valid() (*Organization, error) {
+	home, _ := os.UserHomeDir()
+	o, err := s.decode(home)
+	if err != nil {
+		var problems Problems
+		errors.As(err, &problems)
+		return nil, invalid{problems}
+	}
+	return o, nil
+}
+
+// replacesRole reports a change that adds an instance under the key of one that
+// exists: that would take away what narrows it.
+func (o *Organization) replacesRole(c Change) bool {
+	if len(c.Path) != strings.Count(wholeRole, ".")+1 || c.Path[2] != "roles" {
+		return false
+	}
+	_, exists := o.Businesses[wire.Business(c.Path[1])].Roles[wire.Role(c.Path[3])]
+	return exists
 }
 
 // commit writes: the new text beside the file, the pending receipt, the rename,

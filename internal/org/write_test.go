@@ -89,9 +89,10 @@ func TestWriteRefusals(t *testing.T) {
 		{"a value out of range", Edit{Revision: now, Changes: sessions(-1)}, wire.OrganizationInvalid},
 		{"a role that is not there", Edit{Revision: now, Changes: []Change{{Path: path("businesses/acme/launch/instances"), Value: []string{"nobody"}}}}, wire.OrganizationInvalid},
 		{"an unknown definition", Edit{Revision: now, Changes: []Change{{Path: path("businesses/acme/roles/x"), Value: map[string]any{"definition": "boss"}}}}, wire.OrganizationInvalid},
-		{"a business that is not there", Edit{Revision: now, Changes: []Change{{Path: path("businesses/evil/vars/x"), Value: 1}}}, wire.OrganizationInvalid},
-		{"an arbiter that is removed", Edit{Revision: now, Changes: []Change{{Path: path("businesses/acme/roles/cto"), Remove: true}}}, wire.OrganizationInvalid},
+		{"a business that is not there", Edit{Revision: now, Changes: []Change{{Path: path("businesses/evil/launch/limits/sessions"), Value: 1}}}, wire.OrganizationInvalid},
+		{"an arbiter with messaging lists", Edit{Revision: now, Changes: []Change{{Path: path("businesses/acme/roles/cto/definition"), Value: "assistant"}}}, wire.OrganizationInvalid},
 		{"a key below a scalar", Edit{Revision: now, Changes: []Change{{Path: path("businesses/acme/roles/dev/vars"), Value: "x"}, {Path: path("businesses/acme/roles/dev/vars/y"), Value: 1}}}, wire.OrganizationInvalid},
+		{"a role that would lose what narrows it", Edit{Revision: now, Changes: []Change{{Path: path("businesses/acme/roles/rev"), Value: map[string]any{"definition": "reviewer"}}}}, wire.OrganizationOutOfScope},
 		{"the person's part", Edit{Revision: now, Changes: []Change{{Path: path("businesses/acme/launch/by"), Value: "dev"}}}, wire.OrganizationOutOfScope},
 		{"one good and one bad change", Edit{Revision: now, Changes: append(sessions(8), Change{Path: path("human/id"), Value: "eve"})}, wire.OrganizationOutOfScope},
 	} {
@@ -131,6 +132,37 @@ func TestWriteRefusals(t *testing.T) {
 			t.Errorf("got %+v, %v", r, err)
 		}
 	})
+}
+
+func TestWriteAddsARole(t *testing.T) {
+	t.Parallel()
+	w, dir := writer(t, osFiles{})
+	edit := Edit{Actor: "dana", Revision: revision([]byte(example)), Changes: []Change{
+		{Path: path("businesses/acme/roles/qa"), Value: map[string]any{"definition": "tester", "vars": map[string]any{"focus": "the queue"}}},
+		{Path: path("businesses/acme/launch/instances"), Value: []string{"cto", "pm", "dev", "rev", "qa"}},
+	}}
+	if _, err := w.Write(edit); err != nil {
+		t.Fatal(err)
+	}
+	o, err := Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if qa := o.Resolve("acme")["qa"]; qa.Definition != "tester" || qa.Vars["focus"] != "the queue" || !slices.Contains(o.Businesses["acme"].Launch.Instances, "qa") {
+		t.Errorf("got %+v", qa)
+	}
+}
+
+func TestWriteOnTopOfABrokenFile(t *testing.T) {
+	t.Parallel()
+	w, dir := writer(t, osFiles{})
+	broken := example + "wrong: 1\n"
+	if err := os.WriteFile(filepath.Join(dir, File), []byte(broken), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := w.Write(Edit{Revision: revision([]byte(broken)), Changes: sessions(8)}); !errors.Is(err, wire.Refuse(wire.OrganizationInvalid)) {
+		t.Errorf("got %+v, %v", r, err)
+	}
 }
 
 func TestWriteOfNothingNew(t *testing.T) {
