@@ -16,8 +16,12 @@ type Argument struct {
 // Arguments lists the verb's arguments in the order of the reference; none for
 // a verb that takes none. It is derived from the argument struct that the
 // dispatcher decodes into, so that help and reference cannot differ from it.
-func (v Verb) Arguments() []Argument {
-	t := reflect.TypeOf(v.newArgs()).Elem()
+func (v Verb) Arguments() []Argument { return ArgumentsOf(v.newArgs()) }
+
+// ArgumentsOf lists what an argument struct declares; args points to one. It
+// serves the tables of other sockets too.
+func ArgumentsOf(args any) []Argument {
+	t := reflect.TypeOf(args).Elem()
 	var list []Argument
 	for i := range t.NumField() {
 		field := t.Field(i)

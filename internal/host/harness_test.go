@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -244,10 +245,20 @@ func do[T any](h *testHost, verb string, args any) T {
 
 func (h *testHost) refused(verb string, args any, want *wire.Error) {
 	h.t.Helper()
+	declared(h.t, verb, want.Code)
 	err := h.call(verb, args, nil)
 	var got *wire.Error
 	if !errors.As(err, &got) || *got != *want {
 		h.t.Errorf("%s %v: got %v, want %v", verb, args, err, want)
+	}
+}
+
+// declared checks that the table says what a verb may answer.
+func declared(t *testing.T, verb string, code wire.Code) {
+	t.Helper()
+	general := []wire.Code{wire.AgentRequired, wire.HumanRequired, wire.InvalidRequest, wire.UnknownVerb}
+	if v := verbsByName[verb]; v != nil && !slices.Contains(slices.Concat(v.Codes, general), code) {
+		t.Errorf("%s answers %s, which its row does not say", verb, code)
 	}
 }
 
@@ -297,6 +308,7 @@ func (a agent) host(verb string, args, result any) error {
 
 func (a agent) refused(verb string, args any, want *wire.Error) {
 	a.h.t.Helper()
+	declared(a.h.t, verb, want.Code)
 	err := a.host(verb, args, nil)
 	var got *wire.Error
 	if !errors.As(err, &got) || *got != *want {

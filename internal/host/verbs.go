@@ -13,13 +13,17 @@ type Verb struct {
 	Sessions broker.Kind // RoleSession, HumanSession or both
 	Summary  string      // one sentence, imperative
 	Example  string      // arguments as JSON
-	// Codes that the verb itself may answer; see socket.go for those of every
-	// request, and the broker's Authorize for those of an action.
+	// Codes that the verb may answer beside those of every request: of the
+	// frame, the proof, the kind of session and the arguments.
 	Codes []wire.Code
 
 	newArgs func() any
 	handle  func(ctx context.Context, h *host, who caller, args any) (any, error)
 }
+
+// Arguments lists the verb's arguments, from the struct that they are decoded
+// into.
+func (v Verb) Arguments() []broker.Argument { return broker.ArgumentsOf(v.newArgs()) }
 
 const anyone = broker.RoleSession | broker.HumanSession
 
@@ -36,11 +40,12 @@ func verb[A, R any](v Verb, handle func(h *host, ctx context.Context, who caller
 // none is the argument struct of verbs that take no arguments.
 type none struct{}
 
-// launchCodes are what a launch may answer beside the authority's codes.
+// launchCodes are what a launch may answer.
 var launchCodes = []wire.Code{
 	wire.UnknownRole, wire.LaunchRevoked, wire.InstanceNotListed, wire.InstanceRunning, wire.Capacity,
-	wire.SandboxUnavailable, wire.InvalidHarness, wire.SpawnFailed, wire.Unavailable,
-	wire.DecisionRequired, wire.NotHolder,
+	wire.SandboxUnavailable, wire.InvalidHarness, wire.SpawnFailed, wire.ThreadRequired, wire.Unavailable,
+	wire.NotHolder, wire.DecisionRequired, wire.DecisionNotFound, wire.DecisionOpen, wire.DecisionRefused,
+	wire.DecisionMismatch, wire.DecisionConsumed,
 }
 
 // Verbs is the table, in the order of the reference.

@@ -1,5 +1,5 @@
 // Command reference writes docs/reference from the registries: the codes of
-// package wire and the verbs of package broker.
+// package wire and the verbs of packages broker and host.
 //
 // It owns these pages whole: what is in them is said once, in the registry, and
 // never edited in the page. A test fails while a page differs from what this
@@ -15,6 +15,7 @@ import (
 // pages are the generated files by name.
 var pages = map[string]func() string{
 	"codes.md": codes,
+	"host.md":  hostVerbs,
 	"verbs.md": verbs,
 }
 

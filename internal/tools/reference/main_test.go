@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"mosaicstack.dev/mosaic/internal/broker"
+	"mosaicstack.dev/mosaic/internal/host"
 	"mosaicstack.dev/mosaic/internal/org"
 	"mosaicstack.dev/mosaic/internal/wire"
 )
@@ -37,6 +38,12 @@ func TestEveryEntryIsInTheReference(t *testing.T) {
 			t.Errorf("%s is missing", v.Name)
 		}
 	}
+	hostVerbs := hostVerbs()
+	for _, v := range host.Verbs {
+		if !strings.Contains(hostVerbs, "\n## "+v.Name+"\n") {
+			t.Errorf("%s is missing", v.Name)
+		}
+	}
 	for _, a := range org.Vocabulary {
 		if !strings.Contains(verbs, "| `"+a.Name+"` |") {
 			t.Errorf("%s is missing", a.Name)
@@ -46,7 +53,7 @@ func TestEveryEntryIsInTheReference(t *testing.T) {
 
 // Summaries and meanings stand in table cells.
 func TestTablesHoldTogether(t *testing.T) {
-	for line := range strings.Lines(verbs()) {
+	for line := range strings.Lines(verbs() + hostVerbs()) {
 		if strings.HasPrefix(line, "|") && strings.Count(line, "|") != 4 {
 			t.Errorf("not three columns: %s", line)
 		}

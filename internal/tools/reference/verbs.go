@@ -46,6 +46,12 @@ var anyVerb = []wire.Code{
 	wire.ResponseTooLarge, wire.StorageUnavailable, wire.TesterRefused, wire.UnknownCapability, wire.UnknownVerb,
 }
 
+// anyHostVerb are those of every request at the host's socket.
+var anyHostVerb = []wire.Code{
+	wire.AgentRequired, wire.Busy, wire.HumanRequired, wire.InvalidRequest, wire.RequestTooLarge,
+	wire.ResponseTooLarge, wire.StorageUnavailable, wire.TesterRefused, wire.UnknownCapability, wire.UnknownVerb,
+}
+
 func verb(v broker.Verb) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n## %s\n\n%s.", v.Name, strings.TrimSuffix(v.Summary, "."))
@@ -60,22 +66,33 @@ func verb(v broker.Verb) string {
 	if v.Writes {
 		b.WriteString(" It changes something: when no reply comes, look before you send it again.")
 	}
-	b.WriteString("\n")
-	if args := v.Arguments(); len(args) > 0 {
-		b.WriteString("\n| argument | type | |\n|---|---|---|\n")
-		for _, a := range args {
-			need := "required"
-			if a.Optional {
-				need = "optional"
-			}
-			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", a.Name, a.Type, need)
-		}
-	} else {
-		b.WriteString("\nNo arguments.\n")
-	}
+	b.WriteString("\n" + arguments(v.Arguments()))
 	fmt.Fprintf(&b, "\n```\nmosaic call %s%s\n```\n", v.Name, shellArgument(v.Example))
-	if len(v.Codes) > 0 {
-		fmt.Fprintf(&b, "\nRefusals: %s.\n", list(v.Codes))
+	b.WriteString(refusals(v.Codes))
+	return b.String()
+}
+
+// refusals are the codes of a verb's own.
+func refusals(codes []wire.Code) string {
+	if len(codes) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("\nRefusals: %s.\n", list(codes))
+}
+
+// arguments are the arguments of a verb as a table.
+func arguments(args []broker.Argument) string {
+	if len(args) == 0 {
+		return "\nNo arguments.\n"
+	}
+	var b strings.Builder
+	b.WriteString("\n| argument | type | |\n|---|---|---|\n")
+	for _, a := range args {
+		need := "required"
+		if a.Optional {
+			need = "optional"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", a.Name, a.Type, need)
 	}
 	return b.String()
 }
