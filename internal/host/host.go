@@ -165,17 +165,12 @@ func (h *host) startRest(ctx context.Context, busPath string) error {
 }
 
 func (h *host) startLauncher(ctx context.Context, runs string) (err error) {
-	executable, environ := h.options.Executable, h.options.Environ
-	if executable == "" {
-		if executable, err = os.Executable(); err != nil {
-			return err
-		}
-	}
+	environ := h.options.Environ
 	if environ == nil {
 		environ = os.Environ()
 	}
 	h.launcher, err = launch.New(ctx, launch.Options{
-		Dir: runs, Executable: executable, Environ: environ,
+		Dir: runs, Executable: h.options.Executable, Environ: environ,
 		Harnesses: launch.Builtin(), Bus: runBook{h.broker},
 		BusSocket: h.sockets.Bus, HostSocket: h.sockets.Host,
 		Confinement: launch.Confinement{

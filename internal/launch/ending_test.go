@@ -199,7 +199,7 @@ func (p *place) dyingHost(request Request, die string) (*exec.Cmd, wire.Run) {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	host := exec.Command(p.options.Executable)
+	host := exec.Command(p.self)
 	host.Env = append(os.Environ(), "LAUNCH_TEST_HOST="+p.root)
 	host.Stdin = strings.NewReader(string(setup))
 	out, err := host.StdoutPipe()

@@ -75,6 +75,7 @@ func (b *bus) End(_ context.Context, r Record) error {
 // place is one data root with listening sockets, and a launcher for it.
 type place struct {
 	t        *testing.T
+	self     string // the test binary
 	root     string
 	work     string
 	bus      *bus
@@ -97,9 +98,10 @@ func newPlace(t *testing.T, change func(*Options)) *place {
 	if err != nil {
 		t.Fatal(err)
 	}
+	p.self = self
 	busSocket, hostSocket := listen(t, p.root+"/bus/bus.sock"), listen(t, p.root+"/host/host.sock")
 	p.options = Options{
-		Dir: p.root + "/host/runs", Executable: self,
+		Dir:       p.root + "/host/runs",
 		Environ:   []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.work, "LC_ALL=C.UTF-8", "GITEA_TOKEN=secret", "NPM_TOKEN=named", "MOSAIC_BUS_CAP=of-another-run"},
 		Harnesses: Builtin(), Bus: p.bus, BusSocket: busSocket, HostSocket: hostSocket,
 		Confinement: Confinement{

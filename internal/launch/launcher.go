@@ -31,7 +31,8 @@ type Bus interface {
 type Options struct {
 	// Dir is host/runs: absolute, and there.
 	Dir string
-	// Executable is the program that answers StageCommand, absolute.
+	// Executable is the program that answers StageCommand, absolute; "" means
+	// this one, as it is even after an upgrade has replaced its file.
 	Executable string
 	// Environ is the host's environment, from which runs inherit allowed names.
 	Environ   []string
@@ -63,6 +64,7 @@ type Request struct {
 // Launcher owns the runs of one host. It is safe for concurrent use.
 type Launcher struct {
 	options    Options
+	stage      string // path of the monitors' program
 	bubblewrap string // path of the sandbox's program; "" when it does not work
 
 	mu      sync.Mutex // protects the fields below; never held while waiting
@@ -91,6 +93,12 @@ func New(ctx context.Context, o Options) (*Launcher, error) {
 		}
 	}
 	l.ended = records
+	l.stage = cmp.Or(o.Executable, "/proc/self/exe")
+	if o.Executable == "" {
+		if o.Executable, err = os.Executable(); err != nil {
+			return nil, err
+		}
+	}
 	l.bubblewrap, err = probeSandbox(ctx, o.Executable, o.Confinement)
 	if err != nil {
 		o.Log.Warn("sandbox does not work here", "cause", err)

@@ -259,7 +259,7 @@ func (l *Launcher) startStage(id wire.Run) (*stage, error) {
 		return nil, err
 	}
 	defer theirs.Close()
-	cmd := exec.Command(l.options.Executable, StageCommand)
+	cmd := exec.Command(l.stage, StageCommand)
 	cmd.Args[0] = "mosaic"
 	cmd.Env = order{Run: id}.markers()
 	cmd.Dir = "/"

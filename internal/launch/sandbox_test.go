@@ -75,7 +75,7 @@ func TestASandboxedRunReachesTheBus(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	info, err := p.launcher.Launch(t.Context(), p.request(Bubblewrap, p.options.Executable, StageCommand, "probe", p.human, p.options.BusSocket))
+	info, err := p.launcher.Launch(t.Context(), p.request(Bubblewrap, p.self, StageCommand, "probe", p.human, p.options.BusSocket))
 	if err != nil {
 		t.Fatal(err)
 	}
