@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 
 	"mosaicstack.dev/mosaic/internal/broker"
@@ -10,6 +11,22 @@ import (
 	"mosaicstack.dev/mosaic/internal/proc"
 	"mosaicstack.dev/mosaic/internal/wire"
 )
+
+// otherProgram reports whether the host of a data root runs another program
+// than this one, as after an update: its broker then proves no person by it.
+func otherProgram(root string) bool {
+	owner, err := evidence.ReadLock(broker.LockPath(root))
+	if err != nil {
+		return false
+	}
+	processes := proc.System()
+	host, err := processes.Executable(owner.PID)
+	if err != nil {
+		return false
+	}
+	self, err := processes.Executable(os.Getpid())
+	return err == nil && self != host
+}
 
 // checkLock says who has the writer lock and, when its owner is gone, how to
 // keep the evidence and free it (BUS-OPEN-13). It removes nothing.

@@ -227,7 +227,7 @@ func checkOrganization(root string) check {
 		f := describe(err, false)
 		return check{"organization", checkFailed, f.sentence, f.remedy}
 	}
-	return ok("organization", "%d roles in %d businesses", countRoles(organization), len(organization.Businesses))
+	return ok("organization", "%s with %s in all", counted(len(organization.Businesses), "business", "businesses"), plural(countRoles(organization), "role"))
 }
 
 func countRoles(o *org.Organization) int {

@@ -87,11 +87,13 @@ func span(d time.Duration) string {
 }
 
 // plural is a count with its noun.
-func plural(n int, noun string) string {
+func plural(n int, noun string) string { return counted(n, noun, noun+"s") }
+
+func counted(n int, one, many string) string {
 	if n == 1 {
-		return "1 " + noun
+		return "1 " + one
 	}
-	return strconv.Itoa(n) + " " + noun + "s"
+	return strconv.Itoa(n) + " " + many
 }
 
 // seconds is a duration in seconds for people.

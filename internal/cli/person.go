@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"io"
 	"os"
 
@@ -19,6 +20,21 @@ func (a *app) requirePerson() error {
 		return explained(wire.Refuse(wire.HumanRequired), "%s", why)
 	}
 	return nil
+}
+
+// unproven adds to a refused proof what can be seen from here: an agent above
+// this process, or a host that runs another program.
+func (a *app) unproven(err error) error {
+	if a.env.managed() || !errors.Is(err, wire.Refuse(wire.HumanRequired)) {
+		return err
+	}
+	if why := a.requirePerson(); why != nil {
+		return why
+	}
+	if root, rootErr := a.root(); rootErr == nil && otherProgram(root) {
+		return explained(wire.Refuse(wire.HumanRequired), "the host runs another mosaic program than this one; start it again after an update")
+	}
+	return err
 }
 
 // shimRequest is what the human shim reads.

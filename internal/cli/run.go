@@ -43,7 +43,7 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	return a.out.finish(root.ExecuteContext(ctx))
+	return a.out.finish(a.unproven(root.ExecuteContext(ctx)))
 }
 
 // wantsJSON looks for --json before the flags are parsed, so that a mistyped
