@@ -126,7 +126,7 @@ func TestSurfacesLoadTheCorpus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, dir := range []string{"client", "internal/broker", "internal/cli", "internal/display", "internal/evidence", "internal/org", "internal/wire"} {
+	for _, dir := range []string{"internal/broker", "internal/cli", "internal/display", "internal/evidence", "internal/org", "internal/wire"} {
 		if all[dir] == nil || importsOf(all[dir].tests)[module+"/internal/corpus"] == "" {
 			t.Errorf("no test of %s loads internal/corpus", dir)
 		}
@@ -154,4 +154,38 @@ func TestHumanProofsAreTestedWithSyntheticProcesses(t *testing.T) {
 		}
 	})
 	says(t, "CONTRIBUTING.md", "No test shows, or claims to show, that somebody sat at a terminal.")
+}
+
+// There is no double of the store: the broker holds the store itself, not an
+// interface, and its tests make real files.
+//
+// proves: BUS-TESTS-06
+func TestTheStoreHasNoDouble(t *testing.T) {
+	all, err := sources()
+	if err != nil {
+		t.Fatal(err)
+	}
+	held := false
+	for _, file := range all["internal/broker"].files {
+		ast.Inspect(file, func(n ast.Node) bool {
+			if field, ok := n.(*ast.Field); ok {
+				if pointer, ok := field.Type.(*ast.StarExpr); ok {
+					if sel, ok := pointer.X.(*ast.SelectorExpr); ok && sel.Sel.Name == "Store" {
+						held = true
+					}
+				}
+			}
+			return true
+		})
+	}
+	if !held {
+		t.Error("the broker no longer holds a *evidence.Store")
+	}
+	made := false
+	calls(all["internal/broker"].tests, func(_ token.Position, pkg, name string) {
+		made = made || pkg == "evidence" && name == "Create"
+	})
+	if !made {
+		t.Error("the broker's tests make no real store")
+	}
 }
