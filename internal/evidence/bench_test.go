@@ -247,7 +247,7 @@ func BenchmarkOpen200MB(b *testing.B) {
 	path := bigStore(b)
 	b.Run("quick_check", func(b *testing.B) {
 		for b.Loop() {
-			c, err := connect(b.Context(), path, "", sharing)
+			c, err := inspect(b.Context(), path)
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -36,7 +36,15 @@
 //
 // # Projections
 //
-// delivery_unread and decision_open hold nothing that the evidence does not:
-// triggers maintain them in the same transaction so that no read grows with
-// total history, and Verify recomputes them.
+// delivery_unread, decision_open and session_open hold nothing that the
+// evidence does not: triggers maintain them in the same transaction so that no
+// read grows with total history, and Verify recomputes them.
+//
+// # Reading the source
+//
+// schema.sql first: the tables and, behind each, the rules that its guard
+// holds. Then writer.go (the life of a batch), write.go and read.go (what
+// callers see), chain.go (what a row hashes to), open.go and inspect.go (what
+// is checked before anything is touched), verify.go and rules.go (what is
+// checked afterwards). migrations/ keeps every version's source for ever.
 package evidence

@@ -390,3 +390,32 @@ func TestOpenStore(t *testing.T) {
 		return nil
 	})
 }
+
+// Whoever opens the store, its WAL and index are private, whatever the umask:
+// the next start would refuse them otherwise.
+func TestSidecarsArePrivate(t *testing.T) {
+	t.Parallel()
+	for _, a := range []access{writing, sharing} {
+		path := closedStore(t)
+		c, err := connect(t.Context(), path, "", a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.meta(); err != nil {
+			t.Fatal(err)
+		}
+		files := hashDir(t, filepath.Dir(path))
+		if len(files) != 3 {
+			t.Errorf("made %v", files)
+		}
+		for name, file := range files {
+			if !strings.HasPrefix(file, "-rw------- ") {
+				t.Errorf("%s: %s", name, file)
+			}
+		}
+		if err := c.close(); err != nil {
+			t.Fatal(err)
+		}
+		openWorld(t, path)
+	}
+}
