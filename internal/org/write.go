@@ -225,7 +225,8 @@ func (w *Writer) lock() (unlock func(), err error) {
 
 // Settle finishes what a crash or a failure left between a write and its
 // receipt: a write that happened gets its receipt, one that did not is
-// forgotten. The host calls it before it loads the organization.
+// forgotten. Write does this first by itself; a program that shows receipts does
+// it before it reads them.
 func (w *Writer) Settle() error {
 	unlock, err := w.lock()
 	if err != nil {
