@@ -161,7 +161,7 @@ func TestMigrateCurrent(t *testing.T) {
 	}
 }
 
-// proves: BUS-SCHEMA-14 BUS-SCHEMA-46 BUS-SCHEMA-47 BUS-SCHEMA-57 BUS-SCHEMA-61
+// proves: BUS-SCHEMA-14 BUS-SCHEMA-45 BUS-SCHEMA-46 BUS-SCHEMA-47 BUS-SCHEMA-57 BUS-SCHEMA-61
 func TestMigrateRefuses(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
