@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"io"
 	"strings"
@@ -14,12 +15,12 @@ func (a *app) interactive() bool { return isTerminal(a.stdin) && a.out.watched }
 
 // ask asks for one line on the terminal. An empty answer is the proposal.
 // Callers check interactive first: nothing is ever asked in a pipe.
-func (a *app) ask(question, proposal string) (string, error) {
+func (a *app) ask(ctx context.Context, question, proposal string) (string, error) {
 	if proposal != "" {
 		question += " [" + proposal + "]"
 	}
 	a.out.prompt(question + ": ")
-	line, err := bufio.NewReader(a.stdin).ReadString('\n')
+	line, err := await(ctx, func() (string, error) { return bufio.NewReader(a.stdin).ReadString('\n') })
 	if err != nil && !(errors.Is(err, io.EOF) && line != "") {
 		return "", wire.Refuse(wire.Interrupted)
 	}
@@ -27,6 +28,32 @@ func (a *app) ask(question, proposal string) (string, error) {
 		line = proposal
 	}
 	return line, nil
+}
+
+// await reads from stdin until ctx ends: Ctrl-C must end a command that waits
+// for its input. The read itself cannot be taken back and ends with the program.
+func await[T any](ctx context.Context, read func() (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() {
+		value, err := read()
+		done <- result{value, err}
+	}()
+	select {
+	case r := <-done:
+		return r.value, r.err
+	case <-ctx.Done():
+		var none T
+		return none, ctx.Err()
+	}
+}
+
+// input reads stdin to its end, at most limit bytes of it.
+func (a *app) input(ctx context.Context, limit int64) ([]byte, error) {
+	return await(ctx, func() ([]byte, error) { return io.ReadAll(io.LimitReader(a.stdin, limit)) })
 }
 
 // promptFor shows on a terminal that the next line goes to role. It always

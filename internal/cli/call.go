@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -35,7 +34,7 @@ mosaic call message.send '{"to":"dev","body":"Good morning"}'`,
 			text = args[1]
 		}
 		if text == "-" {
-			read, err := io.ReadAll(io.LimitReader(a.stdin, wire.MaxRequest+1))
+			read, err := a.input(cmd.Context(), wire.MaxRequest+1)
 			if err != nil {
 				return err
 			}

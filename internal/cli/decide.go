@@ -151,7 +151,7 @@ mosaic decide 5f0c9e21 no --note "not before Monday"`,
 		choice := ""
 		if len(args) == 2 {
 			choice = args[1]
-		} else if choice, err = a.askChoice(d); err != nil {
+		} else if choice, err = a.askChoice(cmd.Context(), d); err != nil {
 			return err
 		}
 		return a.closeDecision(cmd.Context(), s, d, "decision.resolve", closeArgs{ID: d.ID, Choice: choice, Note: *note})
@@ -289,13 +289,13 @@ func findDecision(ctx context.Context, s *session, typed string) (decision, erro
 }
 
 // askChoice shows the decision on the terminal and asks for an option.
-func (a *app) askChoice(d decision) (string, error) {
+func (a *app) askChoice(ctx context.Context, d decision) (string, error) {
 	var keys []string
 	for _, o := range d.Options {
 		keys = append(keys, o.Key)
 	}
 	a.out.show(func(w *screen) { showDecision(w, d, time.Now()) })
-	return a.ask("Your answer ("+strings.Join(keys, ", ")+")", "")
+	return a.ask(ctx, "Your answer ("+strings.Join(keys, ", ")+")", "")
 }
 
 func (a *app) decisionsCommand() *cobra.Command {

@@ -41,10 +41,10 @@ mosaic init --data-root ~/mosaic --yes`,
 		if err != nil {
 			return err
 		}
-		if err := a.fill(human, "human", "Your name", a.accountName(), *yes); err != nil {
+		if err := a.fill(cmd.Context(), human, "human", "Your name", a.accountName(), *yes); err != nil {
 			return err
 		}
-		if err := a.fill(business, "business", "Id of your business", "main", *yes); err != nil {
+		if err := a.fill(cmd.Context(), business, "business", "Id of your business", "main", *yes); err != nil {
 			return err
 		}
 		if err := makeRoot(cmd.Context(), root, *human, *business); err != nil {
@@ -68,7 +68,7 @@ mosaic init --data-root ~/mosaic --yes`,
 }
 
 // fill asks for a value that no flag gave, or takes its default with --yes.
-func (a *app) fill(value *string, flag, question, proposal string, yes bool) error {
+func (a *app) fill(ctx context.Context, value *string, flag, question, proposal string, yes bool) error {
 	var err error
 	switch {
 	case *value != "":
@@ -77,7 +77,7 @@ func (a *app) fill(value *string, flag, question, proposal string, yes bool) err
 	case !a.interactive():
 		return usage("--%s is missing, and there is no terminal to ask on; --yes takes %q", flag, proposal)
 	default:
-		*value, err = a.ask(question, proposal)
+		*value, err = a.ask(ctx, question, proposal)
 	}
 	return err
 }

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"io"
 	"strings"
 	"time"
 
@@ -62,7 +61,7 @@ git log -1 | mosaic send rev -`,
 			if a.interactive() {
 				a.out.progress("Type the message; end it with Ctrl-D.")
 			}
-			read, err := io.ReadAll(io.LimitReader(a.stdin, wire.MaxRequest))
+			read, err := a.input(cmd.Context(), wire.MaxRequest)
 			if err != nil {
 				return err
 			}
@@ -412,7 +411,14 @@ func (a *app) talk(ctx context.Context, s *session, role wire.Role, wait time.Du
 	lines := bufio.NewScanner(a.stdin)
 	lines.Buffer(nil, wire.MaxRequest)
 	unanswered := false
-	for a.promptFor(role) && lines.Scan() {
+	for a.promptFor(role) {
+		more, err := await(ctx, func() (bool, error) { return lines.Scan(), nil })
+		if err != nil {
+			return err
+		}
+		if !more {
+			break
+		}
 		if strings.TrimSpace(lines.Text()) == "" {
 			continue
 		}

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"errors"
-	"io"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -63,7 +62,7 @@ JSON object on stderr.`,
 		if err != nil {
 			return err
 		}
-		text, err := io.ReadAll(io.LimitReader(a.stdin, wire.MaxRequest+1))
+		text, err := a.input(cmd.Context(), wire.MaxRequest+1)
 		if err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -73,6 +74,24 @@ func TestInitAsksOnATerminal(t *testing.T) {
 	}
 	if !strings.Contains(text, "for Dana Doe, business main.") {
 		t.Errorf("the answers are not what was typed: %q", text)
+	}
+}
+
+// Ctrl-C ends a command that waits for an answer, and nothing is made.
+func TestAQuestionCanBeInterrupted(t *testing.T) {
+	x := openTerminal(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	root := t.TempDir() + "/home"
+	code := Run(ctx, []string{"--data-root", root, "init"}, x.tty, x.tty, x.tty, []string{"HOME=/nowhere"})
+	if _, err := io.WriteString(x.keyboard, "\n"); err != nil { // ends the read that nobody waits for
+		t.Fatal(err)
+	}
+	if text := x.close(t); code != exitFailed || !strings.Contains(text, "mosaic: interrupted: ") {
+		t.Errorf("code %d, printed %q", code, text)
+	}
+	if _, err := os.Stat(root); !os.IsNotExist(err) {
+		t.Errorf("the data root is there: %v", err)
 	}
 }
 

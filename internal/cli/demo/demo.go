@@ -133,7 +133,11 @@ func (d *demo) play(ctx context.Context) error {
 func (d *demo) do(ctx context.Context, steps []step) error {
 	for _, s := range steps {
 		d.Tell(s.told)
-		if err := s.do(ctx); err != nil {
+		err := s.do(ctx)
+		if ctx.Err() != nil {
+			return ctx.Err() // the person stopped it: nothing went wrong
+		}
+		if err != nil {
 			return d.failed(s.told, err)
 		}
 	}
