@@ -12,9 +12,10 @@ import (
 	"mosaicstack.dev/mosaic/internal/org"
 )
 
-// completionTime is how long a completion may take. Whatever is not known by
-// then is not offered: a shell that hangs is worse than one that knows less.
-const completionTime = 100 * time.Millisecond
+// completionTime is how long a completion waits for answers, which leaves the
+// rest of 100 ms for starting the program. Whatever is not known by then is not
+// offered: a shell that hangs is worse than one that knows less.
+const completionTime = 60 * time.Millisecond
 
 func (a *app) completionCommand() *cobra.Command {
 	cmd := &cobra.Command{
