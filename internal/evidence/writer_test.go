@@ -380,8 +380,8 @@ func TestIDs(t *testing.T) {
 		}
 		last = id
 	}
-	if g.next(1) == g.next(1) {
-		t.Error("one id twice")
+	if first, second := g.next(1), g.next(1); first == second {
+		t.Errorf("%s twice", first)
 	}
 }
 
