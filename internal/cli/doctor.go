@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"mosaicstack.dev/mosaic/internal/broker"
+	"mosaicstack.dev/mosaic/internal/launch"
 	"mosaicstack.dev/mosaic/internal/org"
 )
 
@@ -128,19 +129,10 @@ func checkSandbox(ctx context.Context) check {
 	return ok("sandbox", "bubblewrap works")
 }
 
-// sandboxProblem says why bubblewrap does not work here, or "".
+// sandboxProblem says why the sandbox does not work here, or "".
 func sandboxProblem(ctx context.Context) string {
-	bwrap, err := exec.LookPath("bwrap")
-	if err != nil {
-		return "bubblewrap (bwrap) is not installed"
-	}
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	out, err := exec.CommandContext(ctx, bwrap, "--unshare-pid", "--unshare-ipc", "--die-with-parent",
-		"--bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--", "true").CombinedOutput()
-	if err != nil {
-		said, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
-		return "bubblewrap does not work: " + said
+	if err := launch.CheckSandbox(ctx, ""); err != nil {
+		return err.Error()
 	}
 	return ""
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"mosaicstack.dev/mosaic/internal/broker"
+	"mosaicstack.dev/mosaic/internal/launch"
 	"mosaicstack.dev/mosaic/internal/proc"
 )
 
@@ -22,6 +23,9 @@ import (
 // and as the agents would: with real hosts, sockets and runs. The story of
 // each stands at its head.
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == launch.StageCommand {
+		os.Exit(launch.Stage(os.Args[2:])) // the check of the sandbox
+	}
 	testscript.Main(m, map[string]func(){"mosaic": func() {
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		defer stop()

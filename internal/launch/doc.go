@@ -22,7 +22,9 @@
 //   - The environment of a run is built from a list of allowed names; nothing
 //     else of the host's environment reaches it.
 //   - In the sandbox a run has its own PID namespace, and of the data root sees
-//     bus.sock and host.sock alone, at the paths they have outside.
+//     bus.sock and host.sock alone, at the paths they have outside. It has no
+//     capabilities, whoever runs the host, and can neither uncover the data
+//     root nor move it or what it lies in.
 //   - Ended is reported exactly once a run, after its last process is gone.
 //   - A flood of output keeps the newest OutputLimit bytes and the same again.
 //

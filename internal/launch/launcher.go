@@ -94,10 +94,8 @@ func New(ctx context.Context, o Options) (*Launcher, error) {
 	}
 	l.ended = records
 	l.stage = cmp.Or(o.Executable, "/proc/self/exe")
-	if o.Executable == "" {
-		if o.Executable, err = os.Executable(); err != nil {
-			return nil, err
-		}
+	if o.Executable, err = ownExecutable(o.Executable); err != nil {
+		return nil, err
 	}
 	l.bubblewrap, err = probeSandbox(ctx, o.Executable, o.Confinement)
 	if err != nil {

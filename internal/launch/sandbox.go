@@ -1,14 +1,12 @@
 package launch
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 )
 
 // Kind names a sandbox as launch.sandbox of the organization file does.
@@ -18,9 +16,6 @@ const (
 	Bubblewrap Kind = "bubblewrap" // the default
 	None       Kind = "none"       // the run shares the host's processes and files
 )
-
-// probeTime bounds the check of the sandbox at the host's start.
-const probeTime = 10 * time.Second
 
 // Confinement is what every sandboxed run of a host may see. The rest of the
 // file system is as it is outside; what a run may write and reach belongs here
@@ -93,13 +88,38 @@ func within(path, dir string) bool {
 	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }
 
+// ancestors are the directories above the hidden ones, outermost first and
+// without the root. A directory that contains a mount point can be renamed and
+// one that is a mount point cannot: without them a run could move the data root
+// away, under its cover, and put another in its place.
+func ancestors(hidden []string) []string {
+	var all []string
+	for _, dir := range hidden {
+		for dir = filepath.Dir(dir); dir != "/"; dir = filepath.Dir(dir) {
+			all = append(all, dir)
+		}
+	}
+	slices.Sort(all) // a directory sorts before what is in it
+	return slices.Compact(all)
+}
+
 // options are bubblewrap's options for a run that works in dir.
+//
+// Capabilities are dropped by name, because bubblewrap leaves all of them to a
+// run whose host is root: the run would unmount what hides the data root. A
+// user namespace of the run's own gives it capabilities over that namespace
+// alone, in which the kernel holds the mounts of the sandbox together.
 func (c Confinement) options(dir string) []string {
+	hidden := c.hidden()
 	options := []string{
 		"--unshare-pid", "--unshare-ipc", "--die-with-parent", "--new-session",
-		"--bind", "/", "/", "--proc", "/proc", "--dev", "/dev",
+		"--cap-drop", "ALL", "--bind", "/", "/",
 	}
-	hidden := c.hidden()
+	// Before /proc and /dev, so that none of them brings the host's own back.
+	for _, dir := range ancestors(hidden) {
+		options = append(options, "--bind", dir, dir)
+	}
+	options = append(options, "--proc", "/proc", "--dev", "/dev")
 	for _, dir := range hidden {
 		options = append(options, "--tmpfs", dir)
 	}
@@ -120,42 +140,4 @@ func bubblewrapPath() (string, error) {
 		return "", err
 	}
 	return filepath.Abs(path)
-}
-
-// probeSandbox runs the stage's own check inside a sandbox like that of a run:
-// user namespaces may be off, bubblewrap missing, or a mount refused. It
-// returns the path of the sandbox's program when it works.
-func probeSandbox(ctx context.Context, executable string, c Confinement) (string, error) {
-	bwrap, err := bubblewrapPath()
-	if err != nil {
-		return "", err
-	}
-	ctx, cancel := context.WithTimeout(ctx, probeTime)
-	defer cancel()
-	argv := append(c.options("/"), "--", executable, StageCommand, probeArgument, c.HumanSocket)
-	argv = append(argv, c.Sockets...)
-	cmd := exec.CommandContext(ctx, bwrap, argv...)
-	cmd.Env = []string{}
-	said, err := cmd.CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("launch: sandbox: %w: %s", err, strings.TrimSpace(string(said)))
-	}
-	return bwrap, nil
-}
-
-// probe runs inside a sandbox and exits with 0 when it is one: a PID namespace
-// of its own, the human's socket out of sight, the others in sight.
-func probe(args []string) int {
-	if len(args) == 0 || os.Getpid() > 9 {
-		return 1
-	}
-	if _, err := os.Lstat(args[0]); !os.IsNotExist(err) {
-		return 1
-	}
-	for _, socket := range args[1:] {
-		if info, err := os.Lstat(socket); err != nil || info.Mode().Type() != os.ModeSocket {
-			return 1
-		}
-	}
-	return 0
 }
