@@ -141,10 +141,13 @@ func isUUID(text string) bool {
 	return err == nil && id.String() == text
 }
 
+// Threaded says whether the role's runs each belong to a thread.
+func (r Role) Threaded() bool { return r.Definition == threadDefinition }
+
 // checkThread holds the rules of BUS-CTL-38 to 41. No business has threads
 // yet, so that every thread that a record could name is unknown.
 func checkThread(role Role, thread wire.ThreadID) error {
-	switch threaded := role.Definition == threadDefinition; {
+	switch threaded := role.Threaded(); {
 	case threaded && thread == "":
 		return wire.RefuseField(wire.ThreadRequired, "thread")
 	case threaded:

@@ -41,6 +41,7 @@ func (b *Broker) runSession(cap wire.Capability) (Session, error) {
 var HostRefusals = []wire.Code{
 	wire.InstanceNotListed, wire.InstanceRunning, wire.Capacity,
 	wire.LaunchRevoked, wire.SpawnFailed, wire.SandboxUnavailable,
+	wire.CommandMissing, wire.InvalidHarness, wire.ThreadRequired,
 	// Of a landing.
 	wire.ProjectNotFound, wire.ProjectUnsafe, wire.ProjectFailed, wire.BranchNotFound,
 	wire.CommitNotFound, wire.AlreadyLanded, wire.MainMoved, wire.MainBusy, wire.OutcomeUnknown,
@@ -122,6 +123,18 @@ func (b *Broker) AuthorizeLaunch(ctx context.Context, cap wire.Capability, insta
 	return err
 }
 
+// MayLaunch checks what AuthorizeLaunch checks, and spends and allows nothing: a
+// host asks it before it looks at what could stand in the way of the launch, so
+// that nobody without authority learns what runs and no approval is spent for
+// nothing. A refusal is recorded as one of AuthorizeLaunch.
+func (b *Broker) MayLaunch(ctx context.Context, cap wire.Capability, instance wire.Role, decision wire.DecisionID) error {
+	target := string(instance)
+	_, err := b.authorized(ctx, callAuthorizeLaunch, cap, Action{
+		Action: org.ActionRoleLaunch, Target: &target, Decision: decision,
+	}, func(*Call, permit) (evidence.Event, error) { return evidence.Event{}, nil })
+	return err
+}
+
 // refusalTarget names what a refused trusted call was about.
 type refusalTarget struct {
 	TaskRef  wire.TaskRef
@@ -129,6 +142,13 @@ type refusalTarget struct {
 }
 
 func (b *Broker) authorize(ctx context.Context, call string, cap wire.Capability, a Action) (wire.EventID, error) {
+	return b.authorized(ctx, call, cap, a, func(c *Call, p permit) (evidence.Event, error) {
+		return c.allow(p, taskSubject(a.Subject), a.Detail)
+	})
+}
+
+// authorized does use with the permit of an action, in its transaction.
+func (b *Broker) authorized(ctx context.Context, call string, cap wire.Capability, a Action, use func(*Call, permit) (evidence.Event, error)) (wire.EventID, error) {
 	s, err := b.runSession(cap)
 	if err != nil {
 		return "", err
@@ -144,7 +164,7 @@ func (b *Broker) authorize(ctx context.Context, call string, cap wire.Capability
 		if err != nil {
 			return err
 		}
-		allowed, err = c.allow(permit, taskSubject(a.Subject), a.Detail)
+		allowed, err = use(c, permit)
 		return err
 	}, func(tx *evidence.Tx, refusal error) error {
 		about := refusalTarget{TaskRef: wire.TaskRef(a.Subject), Decision: a.Decision}

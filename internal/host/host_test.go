@@ -341,7 +341,7 @@ func TestTheLogHoldsNoSecrets(t *testing.T) {
 	_ = client.New(h.status.Sockets.Host, client.Human(os.Getpid(), strings.Repeat("A", 43), "acme")).Call(t.Context(), "status", none{}, nil)
 	_ = client.New(h.status.Sockets.Host, client.Capability(strings.Repeat("B", 43))).Call(t.Context(), "status", none{}, nil)
 	failed := []string{"no-such-program", body}
-	h.refused("launch", LaunchArgs{Instance: "pm", Dir: h.project, Command: failed}, wire.Refuse(wire.SpawnFailed))
+	h.refused("launch", LaunchArgs{Instance: "pm", Dir: h.project, Command: failed}, wire.RefuseField(wire.SpawnFailed, "command"))
 	h.stop()
 	logged := h.log.String()
 	if !strings.Contains(logged, "a run was launched") {

@@ -46,9 +46,11 @@ func (a agent) raised(more map[string]any) wire.DecisionID {
 	return decision.ID
 }
 
-func (a agent) approved() wire.DecisionID {
+// approvedFor raises a decision for an action on a target, which the person
+// approves.
+func (a agent) approvedFor(action, target string) wire.DecisionID {
 	a.h.t.Helper()
-	id := a.raised(nil)
+	id := a.raised(map[string]any{"action": action, "target": target})
 	a.h.human("decision.resolve", map[string]string{"id": string(id), "choice": "yes"})
 	return id
 }
@@ -110,7 +112,7 @@ func TestOfManyLandingsAtOnceOneHappens(t *testing.T) {
 	first := repo.Branch("first", "main", "app.txt", "first\n")
 	second := repo.Branch("second", "main", "app.txt", "second\n")
 	dev := h.agent("dev")
-	decision := dev.approved()
+	decision := dev.approvedFor("git.merge.protected", "main")
 	results := make([]error, 12)
 	var all sync.WaitGroup
 	for i := range results {
@@ -142,7 +144,7 @@ func TestAnApprovalThatWasSpentForNothingLandsNothing(t *testing.T) {
 	before := repo.Head()
 	fix := repo.Branch("fix", "main", "app.txt", "works\n")
 	dev := h.agent("dev")
-	land := LandArgs{Project: "web", Commit: fix, Decision: dev.approved(), TaskRef: "queue:7"}
+	land := LandArgs{Project: "web", Commit: fix, Decision: dev.approvedFor("git.merge.protected", "main"), TaskRef: "queue:7"}
 	lock := filepath.Join(repo.Dir, ".git", "refs", "heads", "main.lock")
 	if err := os.WriteFile(lock, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -158,7 +160,7 @@ func TestAnApprovalThatWasSpentForNothingLandsNothing(t *testing.T) {
 	if got := h.refusals(dev.run); !slices.Equal(got, []string{" main-busy", "authorize decision-consumed"}) {
 		t.Errorf("the refusals are %q", got)
 	}
-	land.Decision = dev.approved()
+	land.Decision = dev.approvedFor("git.merge.protected", "main")
 	if err := dev.host("land", land, nil); err != nil || repo.Head() != fix {
 		t.Errorf("with another approval: %v, main is at %s", err, repo.Head())
 	}
@@ -170,7 +172,7 @@ func TestALandingThatCannotBeLeavesTheApproval(t *testing.T) {
 	h := newTestHostWith(t, repo)
 	fix := repo.Branch("fix", "main", "app.txt", "works\n")
 	dev := h.agent("dev")
-	good := LandArgs{Project: "web", Commit: fix, Decision: dev.approved()}
+	good := LandArgs{Project: "web", Commit: fix, Decision: dev.approvedFor("git.merge.protected", "main")}
 	cases := []struct {
 		name   string
 		change func(*LandArgs)

@@ -18,14 +18,29 @@ import (
 
 // launch starts a run. A role's authority is asked before anything else is
 // looked at, so that nobody without it learns what runs; then come the checks
-// that are the host's own (BUS-LAUNCH-10). What the host refuses a role is
-// recorded (BUS-CTL-51).
+// that are the host's own (BUS-LAUNCH-10), and only when none is left an
+// approval is spent, in which the authority is asked again (BUS-AUTH-40,
+// BUS-AUTH-52). What the host refuses a role is recorded (BUS-CTL-51).
 func (h *host) launch(ctx context.Context, who caller, a LaunchArgs) (Launched, error) {
 	if err := h.mayLaunch(ctx, who, a); err != nil {
 		return Launched{}, h.noted(err, "launch", who, a.Instance)
 	}
-	info, err := h.launchChecked(ctx, who, a)
+	q, err := h.launchRequest(who, a)
 	if err != nil {
+		return Launched{}, h.noted(h.recorded(ctx, who, err, ""), "launch", who, a.Instance)
+	}
+	var refused error // by the broker, which has recorded it
+	if !who.human() {
+		q.Authorize = func(ctx context.Context) error {
+			refused = h.broker.AuthorizeLaunch(ctx, who.cap, a.Instance, a.Decision)
+			return refused
+		}
+	}
+	info, err := h.launcher.Launch(ctx, q)
+	switch {
+	case refused != nil:
+		return Launched{}, h.noted(refused, "launch", who, a.Instance)
+	case err != nil:
 		return Launched{}, h.noted(h.recorded(ctx, who, err, ""), "launch", who, a.Instance)
 	}
 	h.log.Info("a run was launched", "run", info.Run, "business", info.Business, "instance", info.Instance, "human", who.human())
@@ -41,7 +56,7 @@ func (h *host) mayLaunch(ctx context.Context, who caller, a LaunchArgs) error {
 		if field := personsOwn(a); field != "" {
 			return wire.RefuseField(wire.HumanRequired, field)
 		}
-		return h.broker.AuthorizeLaunch(ctx, who.cap, a.Instance, a.Decision)
+		return h.broker.MayLaunch(ctx, who.cap, a.Instance, a.Decision)
 	}
 	if a.Decision != "" {
 		return wire.RefuseField(wire.AgentRequired, "decision")
@@ -67,23 +82,29 @@ func personsOwn(a LaunchArgs) string {
 	return ""
 }
 
-func (h *host) launchChecked(ctx context.Context, who caller, a LaunchArgs) (launch.Info, error) {
+// launchRequest is the launch that is asked for, as far as the organization and
+// the broker's roles can tell that it can be.
+func (h *host) launchRequest(who caller, a LaunchArgs) (launch.Request, error) {
 	o := h.configured()
 	b, found := o.Businesses[who.business]
 	instance, known := o.Resolve(who.business)[a.Instance]
-	if !found || !known {
-		return launch.Info{}, wire.RefuseField(wire.UnknownRole, "instance")
+	role, bound := h.known[who.business].Roles[a.Instance]
+	if !found || !known || !bound {
+		return launch.Request{}, wire.RefuseField(wire.UnknownRole, "instance")
 	}
 	// Without a launch block the approval that a role needs names the
 	// instance, and is the list (BUS-OPEN-01).
 	if !who.human() && b.Launch != nil && !slices.Contains(b.Launch.Instances, a.Instance) {
-		return launch.Info{}, wire.Refuse(wire.InstanceNotListed)
+		return launch.Request{}, wire.Refuse(wire.InstanceNotListed)
+	}
+	if role.Threaded() {
+		return launch.Request{}, wire.RefuseField(wire.ThreadRequired, "thread")
 	}
 	q, err := request(b, instance, a)
-	if err != nil {
-		return launch.Info{}, err
+	if err == nil && !o.HarnessOn(q.Harness) {
+		err = wire.RefuseField(wire.InvalidHarness, "harness")
 	}
-	return h.launcher.Launch(ctx, q)
+	return q, err
 }
 
 // request is what runs: what the person gave, else what the organization says.

@@ -3,6 +3,7 @@ package host
 import (
 	"errors"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -41,7 +42,7 @@ func TestARolesLaunches(t *testing.T) {
 		chief.refused("launch", LaunchArgs{Instance: "dev"}, wire.Refuse(wire.InstanceRunning))
 		chief.refused("launch", LaunchArgs{Instance: "op"}, wire.Refuse(wire.InstanceNotListed))
 		chief.refused("launch", LaunchArgs{Instance: "nobody"}, wire.RefuseField(wire.UnknownRole, "target"))
-		chief.refused("launch", LaunchArgs{Instance: "rev"}, wire.RefuseField(wire.InvalidRequest, "command"))
+		chief.refused("launch", LaunchArgs{Instance: "rev"}, wire.Refuse(wire.CommandMissing))
 		chief.refused("launch", LaunchArgs{Instance: "rev", Command: []string{"true"}}, wire.RefuseField(wire.HumanRequired, "command"))
 		chief.refused("launch", LaunchArgs{Instance: "rev", Harness: "exec"}, wire.RefuseField(wire.HumanRequired, "harness"))
 		chief.refused("launch", LaunchArgs{Instance: "rev", Dir: "/"}, wire.RefuseField(wire.HumanRequired, "dir"))
@@ -51,7 +52,7 @@ func TestARolesLaunches(t *testing.T) {
 		h.human("launch.revoke", none{})
 		chief.refused("launch", LaunchArgs{Instance: "rev"}, wire.Refuse(wire.LaunchRevoked))
 
-		want := []string{" instance-running", " instance-not-listed", "authorizeLaunch unknown-role", " capacity", "authorizeLaunch launch-revoked"}
+		want := []string{" instance-running", " instance-not-listed", "authorizeLaunch unknown-role", " command-missing", " capacity", "authorizeLaunch launch-revoked"}
 		if got := h.refusals(chief.run); !slices.Equal(got, want) {
 			t.Errorf("the evidence is %q", got)
 		}
@@ -111,7 +112,7 @@ func TestThePersonsLaunches(t *testing.T) {
 	h := newTestHost(t, launch.None)
 	h.refused("launch", LaunchArgs{Instance: "nobody"}, wire.RefuseField(wire.UnknownRole, "instance"))
 	h.refused("launch", LaunchArgs{Instance: "dev", Dir: "relative"}, wire.RefuseField(wire.InvalidRequest, "dir"))
-	h.refused("launch", LaunchArgs{Instance: "rev"}, wire.RefuseField(wire.InvalidRequest, "command"))
+	h.refused("launch", LaunchArgs{Instance: "rev"}, wire.Refuse(wire.CommandMissing))
 	h.refused("launch", LaunchArgs{Instance: "rev", Harness: "codex", Command: []string{"true"}}, wire.RefuseField(wire.InvalidHarness, "harness"))
 	h.refused("launch", LaunchArgs{Instance: "rev", Command: []string{"true"}, Decision: "x"}, wire.RefuseField(wire.AgentRequired, "decision"))
 	h.refused("land", LandArgs{Project: "web"}, wire.Refuse(wire.AgentRequired))
@@ -167,29 +168,115 @@ func TestOfManyLaunchesAtOnceOneIsTheRun(t *testing.T) {
 	})
 }
 
-// proves: BUS-CTL-51
-func TestAFailedStartIsRecordedForTheRoleThatAsked(t *testing.T) {
+// Whatever can be known to stand in the way of a launch refuses it before the
+// approval is spent; when it is out of the way, the same approval launches.
+// proves: BUS-AUTH-40 BUS-CTL-51
+func TestALaunchThatCannotBeLeavesTheApproval(t *testing.T) {
 	t.Parallel()
 	kinds(t, func(t *testing.T, kind launch.Kind) {
 		h := newTestHost(t, kind)
-		h.organize(strings.NewReplacer("SANDBOX", string(kind), "[sh, -c, ", "[no-such-program, ").Replace(organization))
-		chief := h.agent("chief")
-		chief.refused("launch", LaunchArgs{Instance: "dev"}, wire.Refuse(wire.SpawnFailed))
-		if got := h.refusals(chief.run); !slices.Equal(got, []string{" spawn-failed"}) {
-			t.Errorf("the evidence is %q", got)
+		whole := strings.ReplaceAll(organization, "SANDBOX", string(kind))
+		program := filepath.Join(h.project, "agent")
+		pm := h.agent("pm")
+		launching := LaunchArgs{Instance: "dev", Decision: pm.approvedFor("role.launch", "dev")}
+		cases := []struct {
+			name     string
+			old, new string
+			want     *wire.Error
+		}{
+			{"no command", ", command: [sh, -c, 'echo configured in $(pwd); exec sleep 1000']", "", wire.Refuse(wire.CommandMissing)},
+			{"no such program", "[sh, -c, ", "[no-such-program, ", wire.RefuseField(wire.SpawnFailed, "command")},
+			{"not executable", "[sh, -c, ", "['" + program + "', ", wire.RefuseField(wire.SpawnFailed, "command")},
+			{"no directory", "{repo: PROJECT}", "{repo: PROJECT/gone}", wire.RefuseField(wire.InvalidRequest, "dir")},
+			{"no such harness", "plugins: {harness: [exec]}", "plugins: {harness: [exec, codex]}", wire.RefuseField(wire.InvalidHarness, "harness")},
+			{"not switched on", "plugins: {harness: [exec]}", "plugins: {harness: [codex]}", wire.RefuseField(wire.InvalidHarness, "harness")},
+			{"not listed", "instances: [cto, pm, dev, rev]", "instances: [cto, pm, rev]", wire.Refuse(wire.InstanceNotListed)},
+			{"no place", "sessions: 4", "sessions: 1", wire.Refuse(wire.Capacity)},
+			{"gone", "      dev: {", "      other: {", wire.RefuseField(wire.UnknownRole, "instance")},
 		}
-		failed := do[RunList](h, "runs", none{}).Runs[0]
-		if failed.Instance != "dev" || failed.State != launch.StateEnded || failed.Reason != launch.Failed {
-			t.Fatalf("runs shows %+v", failed)
+		if err := os.WriteFile(program, []byte("#!/bin/sh\n"), 0o600); err != nil {
+			t.Fatal(err)
 		}
-		events := h.events(failed.Run)
-		if last := events[len(events)-1]; last != `session.ended {"reason":"failed","exitCode":null,"released":false}` {
-			t.Errorf("the evidence of the run ends with %s", last)
+		for _, c := range cases {
+			text := strings.Replace(whole, c.old, c.new, 1)
+			switch c.name {
+			case "no such harness":
+				text = strings.Replace(text, "developer, command: [sh, -c, 'echo configured in $(pwd); exec sleep 1000']", "developer, harness: codex", 1)
+			case "not switched on":
+				text = strings.Replace(text, ", command: [sh, -c, 'echo configured in $(pwd); exec sleep 1000']", "", 1)
+			case "gone":
+				text = strings.Replace(text, "[cto, pm, dev, rev]", "[cto, pm, other, rev]", 1)
+			}
+			h.organize(text)
+			t.Log(c.name)
+			pm.refused("launch", launching, c.want)
 		}
-		if said := h.output(failed.Run); !strings.Contains(said, `"no-such-program": not found`) {
-			t.Errorf("the person reads %q", said)
+		h.organize(whole)
+		running := do[Launched](h, "launch", LaunchArgs{Instance: "dev"})
+		pm.refused("launch", launching, wire.Refuse(wire.InstanceRunning))
+		do[RunInfo](h, "stop", StopArgs{running.Run})
+		h.wait(running.Run)
+		if spent := h.query(`SELECT id FROM events WHERE spends = ?`, string(launching.Decision)); len(spent) != 0 {
+			t.Fatalf("the approval was spent: %q", spent)
 		}
+		if log := h.log.String(); strings.Contains(log, "does not load") {
+			t.Errorf("a case was not what it says:\n%s", log)
+		}
+		if err := pm.host("launch", launching, nil); err != nil {
+			t.Errorf("after all that: %v\n%s", err, h.log)
+		}
+		launching.Instance = "rev"
+		pm.refused("launch", launching, wire.Refuse(wire.DecisionMismatch))
+		launching.Instance = "dev"
+		pm.refused("launch", launching, wire.Refuse(wire.DecisionConsumed))
 	})
+}
+
+// An approval for an assistant is not spent either: assistants come with
+// threads.
+func TestAnAssistantIsNotLaunched(t *testing.T) {
+	t.Parallel()
+	h := prepareHost(t, t.TempDir(), launch.None)
+	h.organize(strings.NewReplacer("SANDBOX", "none", "op: {definition: operator}", "desk: {definition: assistant}",
+		"[cto, pm, dev, rev]", "[cto, pm, dev, rev, desk]").Replace(organization))
+	h.start()
+	want := wire.RefuseField(wire.ThreadRequired, "thread")
+	h.refused("launch", LaunchArgs{Instance: "desk", Command: []string{"true"}, Dir: h.project}, want)
+	pm := h.agent("pm")
+	decision := pm.approvedFor("role.launch", "desk")
+	pm.refused("launch", LaunchArgs{Instance: "desk", Decision: decision}, want)
+	if spent := h.query(`SELECT id FROM events WHERE spends = ?`, string(decision)); len(spent) != 0 {
+		t.Errorf("the approval was spent: %q", spent)
+	}
+}
+
+// A program that passes every check and does not start all the same: the run
+// was bound, so it is ended, and the refusal is recorded.
+// proves: BUS-CTL-51
+func TestAFailedStartIsRecordedForTheRoleThatAsked(t *testing.T) {
+	t.Parallel()
+	h := newTestHost(t, launch.None)
+	program := filepath.Join(h.project, "agent")
+	if err := os.WriteFile(program, []byte("no program at all"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	h.organize(strings.NewReplacer("SANDBOX", "none", "[sh, -c, ", "['"+program+"', ").Replace(organization))
+	chief := h.agent("chief")
+	chief.refused("launch", LaunchArgs{Instance: "dev"}, wire.Refuse(wire.SpawnFailed))
+	if got := h.refusals(chief.run); !slices.Equal(got, []string{" spawn-failed"}) {
+		t.Errorf("the evidence is %q", got)
+	}
+	failed := do[RunList](h, "runs", none{}).Runs[0]
+	if failed.Instance != "dev" || failed.State != launch.StateEnded || failed.Reason != launch.Failed {
+		t.Fatalf("runs shows %+v", failed)
+	}
+	events := h.events(failed.Run)
+	if last := events[len(events)-1]; last != `session.ended {"reason":"failed","exitCode":null,"released":false}` {
+		t.Errorf("the evidence of the run ends with %s", last)
+	}
+	if said := h.output(failed.Run); !strings.Contains(said, "exec format error") {
+		t.Errorf("the person reads %q", said)
+	}
 }
 
 // The person's change of the file counts at the next launch; a file that does

@@ -332,47 +332,85 @@ func TestCapacityIsABusinesss(t *testing.T) {
 	}
 }
 
+// What can be executed and is no program is found out only when it is, after
+// the binding. In a sandbox it is the sandbox that starts, and exits.
 // proves: BUS-OPEN-16
 func TestAProgramThatCannotBeStarted(t *testing.T) {
 	t.Parallel()
-	kinds(t, func(t *testing.T, kind Kind) {
-		p := newPlace(t, nil)
-		p.needs(kind)
-		text := filepath.Join(p.work, "text")
-		if err := os.WriteFile(text, []byte("not a program"), 0o600); err != nil {
-			t.Fatal(err)
+	p := newPlace(t, nil)
+	text := filepath.Join(p.work, "text")
+	if err := os.WriteFile(text, []byte("not a program"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	_, err := p.launcher.Launch(t.Context(), p.request(None, text))
+	if !errors.Is(err, wire.Refuse(wire.SpawnFailed)) {
+		t.Errorf("got %v", err)
+	}
+	if len(p.bus.ends) != 1 || p.bus.ends[0].End.Reason != Failed {
+		t.Fatalf("ends %+v", p.bus.ends)
+	}
+	if said := p.output(p.bus.ends[0].Run); !strings.Contains(said, "the program was not started") {
+		t.Errorf("the person reads %q", said)
+	}
+}
+
+// An authorization is asked for when all that is checked is in order, and what
+// it answers is the answer.
+func TestAnAuthorizationComesLast(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, nil)
+	request := p.request(None, "true")
+	request.Authorize = func(context.Context) error {
+		if runs := p.launcher.Runs(); len(runs) != 1 || runs[0].State != StateStarting || len(p.bus.bound) != 0 {
+			t.Errorf("it is asked for at %+v, bound %v", runs, p.bus.bound)
 		}
-		for i, command := range [][]string{{"no-such-program-anywhere"}, {"/no/such/program"}, {text}, {p.work}} {
-			_, err := p.launcher.Launch(t.Context(), p.request(kind, command...))
-			if !errors.Is(err, wire.Refuse(wire.SpawnFailed)) {
-				t.Errorf("%q: %v", command, err)
-			}
-			if len(p.bus.ends) != i+1 || p.bus.ends[i].End.Reason != Failed {
-				t.Fatalf("%q: ends %+v", command, p.bus.ends)
-			}
-			if said := p.output(p.bus.ends[i].Run); !strings.Contains(said, "the program was not started") {
-				t.Errorf("%q: the person reads %q", command, said)
-			}
-		}
-	})
+		return wire.Refuse(wire.DecisionConsumed)
+	}
+	if _, err := p.launcher.Launch(t.Context(), request); !errors.Is(err, wire.Refuse(wire.DecisionConsumed)) {
+		t.Errorf("got %v", err)
+	}
+	if len(p.bus.bound) != 0 || len(p.launcher.Runs()) != 0 {
+		t.Errorf("bound %v, runs %v", p.bus.bound, p.launcher.Runs())
+	}
+	asked := 0
+	request.Authorize = func(context.Context) error { asked++; return nil }
+	info, err := p.launcher.Launch(t.Context(), request)
+	if err != nil || asked != 1 {
+		t.Fatalf("asked %d times: %v", asked, err)
+	}
+	p.wait(info.Run)
 }
 
 func TestWhatALaunchRefusesBeforeAnythingRuns(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, nil)
+	text := filepath.Join(p.work, "text")
+	if err := os.WriteFile(text, []byte("not a program"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	noProgram := wire.RefuseField(wire.SpawnFailed, "command")
 	cases := []struct {
 		name   string
 		change func(*Request)
 		want   *wire.Error
 	}{
 		{"no such harness", func(q *Request) { q.Harness = "exce" }, wire.RefuseField(wire.InvalidHarness, "harness")},
-		{"no command", func(q *Request) { q.Command = nil }, wire.RefuseField(wire.InvalidRequest, "command")},
+		{"no command", func(q *Request) { q.Command = nil }, wire.Refuse(wire.CommandMissing)},
+		{"no such program", func(q *Request) { q.Command = []string{"no-such-program-anywhere"} }, noProgram},
+		{"nothing there", func(q *Request) { q.Command = []string{"/no/such/program"} }, noProgram},
+		{"nothing there from here", func(q *Request) { q.Command = []string{"./no-such-program"} }, noProgram},
+		{"no program", func(q *Request) { q.Command = []string{text} }, noProgram},
+		{"a directory", func(q *Request) { q.Command = []string{p.work} }, noProgram},
 		{"no such directory", func(q *Request) { q.Dir = "/no/such/place" }, wire.RefuseField(wire.InvalidRequest, "dir")},
 		{"a file for a directory", func(q *Request) { q.Dir = "/proc/self/stat" }, wire.RefuseField(wire.InvalidRequest, "dir")},
 		{"the data root", func(q *Request) { q.Dir, q.Sandbox = p.root+"/host", Bubblewrap }, wire.RefuseField(wire.InvalidRequest, "dir")},
 	}
 	for _, c := range cases {
 		request := p.request(None, "true")
+		request.Authorize = func(context.Context) error {
+			t.Errorf("%s: the authorization was asked for", c.name)
+			return nil
+		}
 		c.change(&request)
 		if !p.launcher.SandboxWorks(request.Sandbox) {
 			continue

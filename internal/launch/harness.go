@@ -12,7 +12,7 @@ type Harness interface {
 	// Name is the module name (BUS-OPEN-03).
 	Name() string
 	// Prepare says how the run's program is started. Errors are *wire.Error:
-	// what the spec lacks is invalid-request with the field.
+	// what the spec lacks is command-missing, or invalid-request with the field.
 	Prepare(Spec) (Program, error)
 }
 
@@ -85,10 +85,10 @@ type Exec struct{}
 // Name returns "exec".
 func (Exec) Name() string { return "exec" }
 
-// Prepare refuses a spec without a command.
+// Prepare refuses a spec without a command: command-missing.
 func (Exec) Prepare(s Spec) (Program, error) {
 	if len(s.Command) == 0 || s.Command[0] == "" {
-		return Program{}, wire.RefuseField(wire.InvalidRequest, "command")
+		return Program{}, wire.Refuse(wire.CommandMissing)
 	}
 	return Program{Argv: s.Command, Env: []string{"MOSAIC_CHARTER=" + s.Charter}}, nil
 }

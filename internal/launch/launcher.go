@@ -47,7 +47,8 @@ type Options struct {
 	Log         *slog.Logger
 }
 
-// Request is a launch that its caller has authorized.
+// Request is a launch that its caller has authorized, or authorizes in the
+// course of it.
 type Request struct {
 	Business   wire.Business
 	Instance   wire.Role
@@ -59,6 +60,11 @@ type Request struct {
 	Env        []string // names that the role is allowed to inherit in addition
 	Sandbox    Kind
 	Sessions   int // runs of the business at once; 0 means no limit
+	// Authorize is called once, when everything that can be checked has been
+	// and the instance and a place of the business are taken, so that an
+	// approval is not spent on a launch that cannot be. An error of it ends the
+	// launch and is its answer. nil when there is nothing left to authorize.
+	Authorize func(context.Context) error `json:"-"`
 }
 
 // Launcher owns the runs of one host. It is safe for concurrent use.
@@ -131,8 +137,9 @@ type Info struct {
 
 // Launch starts a run and returns when its program runs. Errors are
 // *wire.Error: unavailable while stopping, instance-running, capacity,
-// sandbox-unavailable, invalid-harness, invalid-request, the code of a refused
-// binding, and spawn-failed. ctx bounds the waiting, not the run.
+// sandbox-unavailable, invalid-harness, invalid-request, command-missing, that
+// of Request.Authorize, the code of a refused binding, and spawn-failed, with
+// the field command when there is no such program. ctx bounds the waiting, not the run.
 func (l *Launcher) Launch(ctx context.Context, q Request) (Info, error) {
 	r, err := l.reserve(q)
 	if err != nil {

@@ -64,6 +64,11 @@ func (r *run) start(ctx context.Context, q Request) error {
 	if err != nil {
 		return r.abandon(err)
 	}
+	if q.Authorize != nil {
+		if err := q.Authorize(ctx); err != nil {
+			return r.abandon(err)
+		}
+	}
 	if err := r.launcher.makeDirectory(r.record.Run); err != nil {
 		return r.abandon(err)
 	}
@@ -107,11 +112,21 @@ func (r *run) prepare(q Request) (Program, error) {
 	if info, err := os.Stat(q.Dir); err != nil || !info.IsDir() {
 		return Program{}, wire.RefuseField(wire.InvalidRequest, "dir")
 	}
-	return harness.Prepare(Spec{
+	program, err := harness.Prepare(Spec{
 		Business: q.Business, Instance: q.Instance, Run: r.record.Run,
 		Definition: q.Definition, Charter: Rules + "\n\n" + q.Charter,
 		Command: q.Command, Directory: r.launcher.directory(r.record.Run),
 	})
+	if err != nil {
+		return Program{}, err
+	}
+	// The monitor looks for it again; here it keeps a launch that cannot be
+	// from spending an approval.
+	env := environment(r.launcher.options.Environ, q.Env, program.Env, nil)
+	if _, err := findProgram(program.Argv[0], q.Dir, env); err != nil {
+		return Program{}, fmt.Errorf("launch: %w: %w", err, wire.RefuseField(wire.SpawnFailed, "command"))
+	}
+	return program, nil
 }
 
 // identify writes the durable record of a monitor that waits for its order.

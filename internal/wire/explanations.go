@@ -73,6 +73,12 @@ var Codes = []CodeInfo{
 		Remedy:   "See what is running with `mosaic runs`, and wait for a run to end before you launch again.",
 	},
 	{
+		Code:     CommandMissing,
+		Sentence: "this role has no command, so nothing was launched",
+		Cause:    "The harness exec runs a command, the launch gave none, and the organization file names none for the role.",
+		Remedy:   "The person gives one after --, as in `mosaic launch ROLE -- ./agent.sh`, or writes one for the role in organization.yaml, as in `command: [./agent.sh]`.",
+	},
+	{
 		Code:     CommitNotFound,
 		Sentence: "the repository has no such complete commit, so nothing was done",
 		Cause:    "The id is not a full id of this repository's hash, or the commit or a part of it was never brought into this repository.",
@@ -95,9 +101,8 @@ var Codes = []CodeInfo{
 	{
 		Code:     DataRootUnsafe,
 		Sentence: "the data root cannot be trusted, so nothing was started",
-		Cause:    "It is a symbolic link or no directory, belongs to another user, or others can write to it.",
-		Remedy:   "Look at it with `ls -ld`, correct owner and mode (0700) yourself, then run `mosaic up` again; Mosaic never changes them.",
-		Operator: true,
+		Cause:    "It is a symbolic link or no directory, belongs to another user, others can write to it, or its path leads elsewhere than when the host started.",
+		Remedy:   "The person looks at it with `ls -ld`: it must be a directory of theirs alone (mode 0700), the same since the host started. Mosaic never changes owner or mode; the person corrects them, and starts the host again.",
 	},
 	{
 		Code:     DecisionClosed,
@@ -217,8 +222,8 @@ var Codes = []CodeInfo{
 	{
 		Code:     InvalidHarness,
 		Sentence: "this harness cannot be used, so the run was not bound",
-		Cause:    "The name is not well formed, or plugins.harness of the organization file does not switch it on.",
-		Remedy:   "Use one that is switched on; `mosaic doctor` lists them.",
+		Cause:    "This version does not have it, or plugins.harness of the organization file does not switch it on.",
+		Remedy:   "Use one that this version has and plugins.harness switches on; `mosaic doctor` lists both. The harness exec runs any command: `mosaic launch ROLE -- COMMAND`.",
 	},
 	{
 		Code:     InvalidOptions,
@@ -454,6 +459,12 @@ var Codes = []CodeInfo{
 		Remedy:   "Stop working and exit; `mosaic agents` shows who holds the role now.",
 	},
 	{
+		Code:     SandboxLowered,
+		Sentence: "the organization file gives up the sandbox while the host runs, so nothing was launched",
+		Cause:    "launch.sandbox of the business was bubblewrap since this host started and says none now; that counts from the next start of the host only, so that no run can bring it about.",
+		Remedy:   "The person checks organization.yaml: write `sandbox: bubblewrap` again; if none is meant, it counts when the person has started the host again.",
+	},
+	{
 		Code:     SandboxUnavailable,
 		Sentence: "no sandbox could be made, so nothing was launched",
 		Cause:    "A managed run needs bubblewrap and user namespaces, and this machine lacks one of them.",
@@ -468,9 +479,9 @@ var Codes = []CodeInfo{
 	},
 	{
 		Code:     SpawnFailed,
-		Sentence: "the program could not be started, so the run has ended",
+		Sentence: "the program could not be started, so nothing runs",
 		Cause:    "The command does not exist, is not executable, or failed before it was ready.",
-		Remedy:   "Check the command of the role's harness with `mosaic doctor`, then launch it again with `mosaic launch ROLE`.",
+		Remedy:   "Look at the run's output with `mosaic runs RUN`, if there is a run, correct the command after -- or the role's command: in organization.yaml, and launch it again with `mosaic launch ROLE`.",
 	},
 	{
 		Code:     SpecUnconfirmed,
@@ -588,21 +599,21 @@ var Codes = []CodeInfo{
 	},
 	{
 		Code:     ThreadRequired,
-		Sentence: "this role works in threads, so the run was not bound",
-		Cause:    "The launch record of an assistant named no thread.",
-		Remedy:   "Launch it for a thread.",
+		Sentence: "this role is an assistant and works in threads only, so nothing was launched",
+		Cause:    "Assistants come with threads, which this version has no commands for; the launch named no thread.",
+		Remedy:   "Launch another role; the assistant waits in the organization file until threads are there.",
 	},
 	{
 		Code:     ThreadRequiredReply,
 		Sentence: "an assistant is written to in a thread only, so nothing was sent",
-		Cause:    "The message went to an assistant and answers no message of one of its threads.",
-		Remedy:   "Answer a message of the thread with its id in in_reply_to, or write to the human with `mosaic send human TEXT`.",
+		Cause:    "The message went to an assistant and answers no message of one of its threads. Assistants come with threads, which this version has no commands for.",
+		Remedy:   "Write to another role, or to the human with `mosaic send human TEXT`.",
 	},
 	{
 		Code:     ThreadRequiredSend,
 		Sentence: "an assistant is written to in a thread only, so nothing was sent",
-		Cause:    "The message went to an assistant and named no thread.",
-		Remedy:   "Write in one of the assistant's threads, or to another role; `mosaic agents` lists those that run.",
+		Cause:    "The message went to an assistant and named no thread. Assistants come with threads, which this version has no commands for.",
+		Remedy:   "Write to another role; `mosaic agents` lists those that run.",
 	},
 	{
 		Code:     TimedOut,
