@@ -238,8 +238,14 @@ func TestNumbersOfControlRequests(t *testing.T) {
 		`{"op":"lostRuns","x":1,"id":3}`:            `{"id":3,"ok":false,"error":"invalid-request","field":"x"}`,
 		`{"op":"identity","id":3}`:                  `{"id":3,"ok":false,"error":"invalid-request","field":"cap"}`,
 		`{"op":"identity","cap":1,"id":3}`:          `{"id":3,"ok":false,"error":"invalid-request","field":"cap"}`,
-		`{"op":"bindLaunch","record":[],"seq":3}`:   `{"seq":3,"ok":false,"error":"invalid-request","field":"record"}`,
-		`{"op":"endLaunch","record":{"business":"acme","run":"x","reason":"exited","exitCode":null},"id":3}`: `{"id":3,"ok":false,"error":"invalid-request","field":"record"}`,
+		// What runs gave the host to forward cannot end the broker.
+		`{"op":"identity","id":3,"cap":"a\u0000"}`:                                                                           `{"id":3,"ok":false,"error":"invalid-request","field":"cap"}`,
+		`{"op":"identity","seq":3,"cap":"\ud800"}`:                                                                           `{"seq":3,"ok":false,"error":"invalid-request","field":"cap"}`,
+		"{\"op\":\"identity\",\"id\":3,\"cap\":\"\xff\"}":                                                                    `{"id":3,"ok":false,"error":"invalid-request"}`,
+		`{"op":"refuse","id":3,"cap":"x","code":"capacity","subject":"\u0000"}`:                                              `{"id":3,"ok":false,"error":"invalid-request","field":"subject"}`,
+		`{"op":"endLaunch","id":3,"record":{"business":"acme","run":"x","reason":"exited","exitCode":99999999999999999999}}`: `{"id":3,"ok":false,"error":"invalid-request","field":"record"}`,
+		`{"op":"bindLaunch","record":[],"seq":3}`:                                                                            `{"seq":3,"ok":false,"error":"invalid-request","field":"record"}`,
+		`{"op":"endLaunch","record":{"business":"acme","run":"x","reason":"exited","exitCode":null},"id":3}`:                 `{"id":3,"ok":false,"error":"invalid-request","field":"record"}`,
 	} {
 		h.write(request + "\n")
 		if got := h.read(); got != want {

@@ -19,16 +19,28 @@ type controlRequest struct {
 
 // parseControl takes a line apart. The number comes back under the name that
 // it came with; both names at once refuse (BUS-OPEN-10).
+//
+// A line that names one of controlOps is refused under its number for what is
+// wrong with the rest of it: a host forwards what runs gave it, such as a
+// capability with a NUL in it, and no run may end the broker by that. Any other
+// line that is no strict JSON breaks the protocol.
 func parseControl(line []byte) (controlRequest, error) {
-	var members map[string]json.RawMessage
-	if wire.Decode(line, &members) != nil {
-		return controlRequest{}, errProtocol
-	}
 	var r controlRequest
+	var members map[string]json.RawMessage
+	if err := wire.Decode(line, &members); err != nil {
+		members = wire.Members(line)
+		r.fault = controlFault(err)
+	}
 	if wire.Decode(members["op"], &r.op) != nil {
 		return controlRequest{}, errProtocol
 	}
+	if _, known := controlOps[r.op]; r.fault != nil && !known {
+		return controlRequest{}, errProtocol
+	}
 	r.number(members)
+	if r.fault != nil {
+		return r, nil
+	}
 	for _, name := range []string{"op", "id", "seq"} {
 		delete(members, name)
 	}
@@ -38,6 +50,14 @@ func parseControl(line []byte) (controlRequest, error) {
 	}
 	r.args = args
 	return r, nil
+}
+
+// controlFault is the refusal of an op whose line the decoder refused.
+func controlFault(err error) *wire.Error {
+	if refusal := wire.AsError(err); refusal != nil {
+		return refusal
+	}
+	return wire.Refuse(wire.InvalidRequest)
 }
 
 // number reads the request's number.

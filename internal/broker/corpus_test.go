@@ -142,6 +142,52 @@ func TestHostileDocumentsThroughTheSocket(t *testing.T) {
 	}
 }
 
+// A line that is refused before it is a request keeps its number, and leaves
+// the evidence of its refusal when it proves a session.
+//
+// proves: BUS-PROTO-27 BUS-CTL-20 BUS-OPEN-19 BUS-OPEN-25
+func TestALineThatIsNoRequestIsRecorded(t *testing.T) {
+	t.Parallel()
+	tb := newTestBroker(t)
+	pm := tb.holder("pm")
+	l := dialBus(t, tb)
+	refusals := func() string {
+		return tb.query(`SELECT count(*) FROM events WHERE kind = 'action.refused' AND role = 'pm'
+			AND body ->> 'code' IN ('invalid-request', 'request-too-large')`)[0][0]
+	}
+	want := 0
+	for name, c := range map[string]struct {
+		rest   string // of the object, after id and cap
+		code   wire.Code
+		proven bool
+	}{
+		"NUL in an argument":         {`"verb":"message.send","args":{"to":"dev","body":"a\u0000"}`, wire.InvalidRequest, true},
+		"a lone surrogate":           {`"verb":"message.send","args":{"to":"dev","body":"\ud800"}`, wire.InvalidRequest, true},
+		"invalid UTF-8":              {`"verb":"message.send","args":{"to":"dev","body":"` + "\xff" + `"}`, wire.InvalidRequest, true},
+		"a key twice in args":        {`"verb":"message.send","args":{"to":"dev","to":"pm","body":"x"}`, wire.InvalidRequest, true},
+		"a number that does not fit": {`"verb":"messages","args":{"limit":99999999999999999999}`, wire.InvalidRequest, true},
+		"a business beside the cap":  {`"verb":"inbox","business":"acme"`, wire.InvalidRequest, true},
+		"a role beside the cap":      {`"verb":"inbox","role":"dev"`, wire.InvalidRequest, true},
+		"a line over the limit":      {`"verb":"trail","args":{"subject":"` + strings.Repeat("x", wire.MaxRequest-30) + `"}`, wire.RequestTooLarge, false}, // and not read to its end
+		"another capability":         {`"verb":"inbox","cap":"x","args":{"a":"\u0000"}`, wire.InvalidRequest, false},
+		"no object":                  {`"verb":"inbox"` + "}{", wire.InvalidRequest, false},
+	} {
+		reply := l.exchange(fmt.Sprintf(`{"id":7,"cap":%q,%s}`, pm.proof.Cap, c.rest))
+		if c.proven {
+			want++
+		}
+		if reply.Error != c.code || c.proven && (reply.ID == nil || *reply.ID != 7) {
+			t.Errorf("%s: %+v", name, reply)
+		}
+		if got := refusals(); got != fmt.Sprint(want) {
+			t.Errorf("%s: %s refusals are recorded, want %d", name, got, want)
+		}
+		if reply.Error == wire.RequestTooLarge {
+			l = dialBus(t, tb)
+		}
+	}
+}
+
 // The limit of a request is the verb's, checked here and not by the client's
 // good will.
 //

@@ -65,6 +65,22 @@ func (b *Broker) answer(ctx context.Context, from socket, peer wire.Peer, r wire
 	return result, nil
 }
 
+// refuseLine records a line that was refused before it was a request, when it
+// proves a session all the same: a run that sends what no verb takes is as much
+// worth knowing as one that asks for what it may not have (BUS-PROTO-27).
+func (b *Broker) refuseLine(ctx context.Context, from socket, peer wire.Peer, r wire.Request, refusal *wire.Error) error {
+	session, unproven := b.prove(from, peer, &r)
+	if unproven != nil {
+		b.log.Info("line without a session refused", "code", refusal.Code, "pid", peer.PID)
+		return refusal
+	}
+	name := ""
+	if verb := verbsByName[r.Verb]; verb != nil {
+		name = verb.Name
+	}
+	return b.public(b.refuse(ctx, session, name, nil, refusal))
+}
+
 // public reduces an error to what may leave the process.
 func (b *Broker) public(err error) *wire.Error {
 	var refusal *wire.Error

@@ -244,6 +244,9 @@ func (b *Broker) serve(sockets [2]*wire.Socket) {
 		b.servers[i].Handler = func(ctx context.Context, peer wire.Peer, r wire.Request) (any, error) {
 			return b.answer(ctx, socket(i), peer, r)
 		}
+		b.servers[i].Refused = func(ctx context.Context, peer wire.Peer, r wire.Request, refusal *wire.Error) error {
+			return b.refuseLine(ctx, socket(i), peer, r, refusal)
+		}
 		b.serving.Go(func() {
 			if err := b.servers[i].Serve(sockets[i].UnixListener); !errors.Is(err, wire.ErrServerClosed) {
 				b.broken <- err

@@ -1,7 +1,10 @@
 package wire
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
+	"io"
 )
 
 // MaxSafeInteger is the largest integer that every JSON implementation keeps.
@@ -9,20 +12,20 @@ const MaxSafeInteger = 1<<53 - 1
 
 // ParseRequest reads one request line, without its newline. It shares line's
 // memory. The error is *Error: invalid-request, with the name of the argument
-// or key at fault where there is one (BUS-OPEN-21). The id is returned with an
-// error too, when the line is well-formed and its id is one (BUS-OPEN-19).
+// or key at fault where there is one (BUS-OPEN-21). With an error it returns
+// what can be told of the request all the same, for the number of the reply
+// (BUS-OPEN-19) and for the record of the refusal (BUS-PROTO-27), and for
+// nothing else.
 func ParseRequest(line []byte) (Request, error) {
 	var r Request
 	if err := decodeShared(line, &r); err != nil {
-		return Request{ID: findID(line)}, refusal(err)
+		return salvage(line), refusal(err)
 	}
 	if r.ID != nil && !isSafe(*r.ID) {
-		return Request{}, RefuseField(InvalidRequest, "id")
+		r.ID = nil
+		return r, RefuseField(InvalidRequest, "id")
 	}
-	if err := r.checkProof(); err != nil {
-		return Request{ID: r.ID}, err
-	}
-	return r, nil
+	return r, r.checkProof()
 }
 
 // refusal names the argument at fault rather than "args".
@@ -39,17 +42,6 @@ func refusal(err error) error {
 }
 
 func isSafe(id int64) bool { return id >= -MaxSafeInteger && id <= MaxSafeInteger }
-
-// findID returns the id of a line that is no request but well-formed.
-func findID(line []byte) *int64 {
-	var r struct {
-		ID *int64 `json:"id,omitempty"`
-	}
-	if DecodePart(line, &r) != nil || r.ID == nil || !isSafe(*r.ID) {
-		return nil
-	}
-	return r.ID
-}
 
 // checkProof demands exactly one proof (BUS-PROTO-29), and a business beside
 // it exactly when the proof does not name one (BUS-CTL-20).
@@ -121,4 +113,52 @@ func appendFailure(dst []byte, e *Error) []byte {
 		dst = appendString(append(dst, `,"field":`...), e.Field)
 	}
 	return append(dst, "}\n"...)
+}
+
+// salvage reads what a refused line says of its number, verb and proof, for
+// the label of its refusal.
+func salvage(line []byte) Request {
+	members := Members(line)
+	var r Request
+	find := func(key string, into any) bool { return json.Unmarshal(members[key], into) == nil }
+	if !find("id", &r.ID) || r.ID != nil && !isSafe(*r.ID) {
+		r.ID = nil
+	}
+	find("verb", &r.Verb)
+	find("cap", &r.Cap)
+	find("human", &r.Human)
+	find("business", &r.Business)
+	return r
+}
+
+// Members returns the members of an object that the strict decoder has
+// refused, less those whose key stands twice; nil when the text is no one
+// object. It reads with the standard library's leniency, which replaces bad
+// text: what is found can label a refusal and must do nothing else.
+func Members(line []byte) map[string]json.RawMessage {
+	d := json.NewDecoder(bytes.NewReader(line))
+	if open, err := d.Token(); err != nil || open != json.Delim('{') {
+		return nil
+	}
+	members, seen := map[string]json.RawMessage{}, map[string]bool{}
+	for d.More() {
+		key, err := d.Token()
+		name, isText := key.(string)
+		var value json.RawMessage
+		if err != nil || !isText || d.Decode(&value) != nil {
+			return nil
+		}
+		members[name] = value
+		if seen[name] {
+			delete(members, name)
+		}
+		seen[name] = true
+	}
+	if _, err := d.Token(); err != nil {
+		return nil
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return nil
+	}
+	return members
 }

@@ -28,6 +28,11 @@ type Handler func(ctx context.Context, peer Peer, r Request) (result any, err er
 // client wait.
 type Server struct {
 	Handler Handler
+	// Refused is told of a line that is refused before it reaches the Handler:
+	// not a valid request, or over its verb's limit. r holds what can be told
+	// of it (see ParseRequest); it returns what to answer, the refusal or an
+	// error in its place. nil answers the refusal.
+	Refused func(ctx context.Context, peer Peer, r Request, refusal *Error) error
 	// Limit is a verb's request limit in bytes without the newline; nil or 0
 	// mean MaxRequest (BUS-PROTO-30, 31). MaxLine is the largest of them.
 	Limit   func(verb string) int
@@ -250,11 +255,18 @@ func (s *Server) answer(peer Peer, line []byte) []byte {
 	if len(line) > s.limit(r.Verb) {
 		err = Refuse(RequestTooLarge)
 	}
-	var result any
-	if err == nil {
-		result, err = s.call(peer, r)
+	if err != nil {
+		return s.reply(r, nil, s.refused(peer, r, AsError(err)))
 	}
+	result, err := s.call(peer, r)
 	return s.reply(r, result, err)
+}
+
+func (s *Server) refused(peer Peer, r Request, refusal *Error) error {
+	if s.Refused == nil {
+		return refusal
+	}
+	return s.Refused(s.ctx, peer, r, refusal)
 }
 
 func (s *Server) limit(verb string) int {

@@ -129,17 +129,17 @@ func TestARequestIsOneLineAndSoIsItsReply(t *testing.T) {
 		{`{"id":1,"cap":"c","business":"acme","verb":"v"}`, `{"id":1,"ok":false,"error":"invalid-request","field":"business"}`},
 		{`{"id":1,"human":{"pid":1},"business":"acme","verb":"v"}`, `{"id":1,"ok":false,"error":"invalid-request","field":"human"}`},
 
-		// Malformed lines, with the id where the line is JSON.
+		// Malformed lines, with the id where the line is one JSON object.
 		{`{"id":1,"cap":"c","verb":"v","sql":"x"}`, `{"id":1,"ok":false,"error":"invalid-request","field":"sql"}`},
 		{`{"sql":"x","id":1,"cap":"c","verb":"v"}`, `{"id":1,"ok":false,"error":"invalid-request","field":"sql"}`},
 		{`{"id":1,"cap":"c","Verb":"v"}`, `{"id":1,"ok":false,"error":"invalid-request","field":"Verb"}`},
 		{`{"id":1,"cap":"c"}`, `{"id":1,"ok":false,"error":"invalid-request","field":"verb"}`},
 		{`{"id":1,"cap":"c","verb":7}`, `{"id":1,"ok":false,"error":"invalid-request","field":"verb"}`},
-		{`{"id":1,"cap":"c","verb":"v","args":{"x":{"a":1,"a":1}}}`, `{"ok":false,"error":"invalid-request","field":"x"}`},
-		{`{"id":1,"cap":"c","verb":"v","args":{"x":"\ud800"}}`, `{"ok":false,"error":"invalid-request","field":"x"}`},
+		{`{"id":1,"cap":"c","verb":"v","args":{"x":{"a":1,"a":1}}}`, `{"id":1,"ok":false,"error":"invalid-request","field":"x"}`},
+		{`{"id":1,"cap":"c","verb":"v","args":{"x":"\ud800"}}`, `{"id":1,"ok":false,"error":"invalid-request","field":"x"}`},
 		{`{"id":1,"cap":"c","verb":"v"} {}`, `{"ok":false,"error":"invalid-request"}`},
 		{`{"id":1,"cap":"c","verb":"v"`, `{"ok":false,"error":"invalid-request"}`},
-		{"{\"id\":1,\"cap\":\"\xff\",\"verb\":\"v\"}", `{"ok":false,"error":"invalid-request"}`},
+		{"{\"id\":1,\"cap\":\"\xff\",\"verb\":\"v\"}", `{"id":1,"ok":false,"error":"invalid-request"}`},
 		{``, `{"ok":false,"error":"invalid-request"}`},
 		{`[]`, `{"ok":false,"error":"invalid-request"}`},
 		{`null`, `{"ok":false,"error":"invalid-request"}`},
