@@ -254,8 +254,10 @@ start or that its host is lost.`,
 		if err != nil {
 			return usage("descriptor %d is no socket", *fd)
 		}
+		ctx, restore := onHangup(cmd.Context(), false)
+		defer restore()
 		log := slog.New(slog.NewTextHandler(a.out.stderr, nil))
-		if code := broker.ServeControl(cmd.Context(), conn, broker.Options{Log: log}); code != exitDone {
+		if code := broker.ServeControl(ctx, conn, broker.Options{Log: log}); code != exitDone {
 			return exitError(code)
 		}
 		return nil

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"os/signal"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -22,7 +23,7 @@ func (a *app) upCommand() *cobra.Command {
 		Use:   "up",
 		Short: "Run the host, in the foreground or detached",
 		Long: `Runs the host: the broker, the launcher and their sockets. It stops in order on
-Ctrl-C or SIGTERM, and ends its runs then.
+Ctrl-C or SIGTERM and when its terminal is closed, and ends its runs then.
 
 With --detach it goes on without this terminal, with its output in host/host.log
 of the data root; the command ends when the host answers, or says why not.`,
@@ -45,13 +46,15 @@ of the data root; the command ends when the host answers, or says why not.`,
 			args := []string{"--data-root", root, "up", "--ready-fd", "3", "--grace", grace.String()}
 			return a.detach(cmd.Context(), root, args)
 		}
+		ctx, restore := onHangup(cmd.Context(), *ready >= 0)
+		defer restore()
 		report := io.WriteCloser(discard{})
 		if *ready >= 0 {
 			syscall.CloseOnExec(*ready)
 			report = os.NewFile(uintptr(*ready), "ready")
 		}
 		defer report.Close()
-		err = host.Run(cmd.Context(), host.Options{
+		err = host.Run(ctx, host.Options{
 			DataRoot: root,
 			Version:  version(),
 			Environ:  a.childEnvironment(),
@@ -73,6 +76,22 @@ of the data root; the command ends when the host answers, or says why not.`,
 		return nil
 	}
 	return cmd
+}
+
+// onHangup makes SIGHUP, which a closing terminal sends, an orderly stop: ctx
+// is cancelled. A detached host has no terminal and takes no notice of it; nor
+// does one that was started with the signal ignored, as by nohup. The signal is
+// caught and not ignored then, because children would inherit that.
+func onHangup(ctx context.Context, detached bool) (_ context.Context, restore func()) {
+	if signal.Ignored(syscall.SIGHUP) {
+		return ctx, func() {}
+	}
+	if detached {
+		dropped := make(chan os.Signal, 1)
+		signal.Notify(dropped, syscall.SIGHUP)
+		return ctx, func() { signal.Stop(dropped) }
+	}
+	return signal.NotifyContext(ctx, syscall.SIGHUP)
 }
 
 // started is what a detached host reports once, as a JSON line: that it
