@@ -2,16 +2,28 @@ package wire
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
 const (
 	defaultInFlight = 32
+	defaultShare    = 128
 	defaultTimeout  = 5 * time.Second
 	firstBuffer     = 4 << 10
+	// maxWaiting connections may wait for a place at a time, each for as long
+	// as patience at the most.
+	maxWaiting = 64
+	patience   = 250 * time.Millisecond
 )
+
+// owner stands for a capability: its hash, zero for none.
+type owner [sha256.Size]byte
+
+func ownerOf(cap Capability) owner { return sha256.Sum256([]byte(cap)) }
 
 // conn is one connection: its goroutine reads lines and starts a goroutine for
 // each; replies leave in the order in which they become ready.
@@ -19,6 +31,9 @@ type conn struct {
 	server *Server
 	socket *net.UnixConn
 	peer   Peer
+	owner  owner         // whose share it counts for; under the server's mu
+	claims owner         // whose it said it is while it waited for a place
+	first  atomic.Bool   // its first request was seen
 	slots  chan struct{} // one for each request whose reply is not yet written
 	work   sync.WaitGroup
 
@@ -56,11 +71,31 @@ func (c *conn) run() {
 		c.work.Add(1)
 		go func() {
 			defer c.work.Done()
-			c.send(c.server.answer(c.peer, line))
+			c.send(c.server.answer(c, line))
 		}()
 	}
 	c.work.Wait()
 	_ = c.socket.Close()
+}
+
+// peekCapability reads the first line and leaves it in the buffer. It is false
+// when the line does not come soon, is too long, or shows no capability.
+func (c *conn) peekCapability() bool {
+	_ = c.socket.SetReadDeadline(time.Now().Add(patience))
+	c.timed = true
+	for {
+		if end := bytes.IndexByte(c.buffer, '\n'); end >= 0 {
+			_ = c.socket.SetReadDeadline(time.Time{})
+			c.timed = false
+			// The buffer is read again as a request, so the line is copied.
+			r, err := ParseRequest(bytes.Clone(c.buffer[:end]))
+			c.claims = ownerOf(r.Cap)
+			return err == nil && r.Cap != ""
+		}
+		if len(c.buffer) > MaxRequest || !c.fill() {
+			return false
+		}
+	}
 }
 
 // readLine returns the next line, in memory of its own. It is false at the end

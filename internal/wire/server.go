@@ -40,6 +40,11 @@ type Server struct {
 	// MaxConnections may be open; one more gets busy (BUS-OPEN-28).
 	// 0 means MaxConnections of the protocol.
 	MaxConnections int
+	// FairShare of them are a capability's own, by its first request. When all
+	// are taken, one that has less takes the place of an idle connection of one
+	// that has more; so no run keeps the others out. Connections that have not
+	// shown a capability count as one. 0 means 128.
+	FairShare int
 	// MaxInFlight requests of one connection are handled at a time; the next
 	// is read when one of them is answered. 0 means 32.
 	MaxInFlight int
@@ -59,6 +64,8 @@ type Server struct {
 	stopping  chan struct{}
 	listeners map[*net.UnixListener]struct{}
 	conns     map[*conn]struct{}
+	owned     map[owner]int  // open connections by capability
+	waiting   chan struct{}  // one for each connection that waits for a place
 	done      sync.WaitGroup // Serve calls and connections
 	ctx       context.Context
 	cancel    context.CancelFunc
@@ -75,6 +82,8 @@ func (s *Server) start() {
 	s.stopping = make(chan struct{})
 	s.listeners = map[*net.UnixListener]struct{}{}
 	s.conns = map[*conn]struct{}{}
+	s.owned = map[owner]int{}
+	s.waiting = make(chan struct{}, maxWaiting)
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 }
 
@@ -159,11 +168,67 @@ func (s *Server) admit(c *net.UnixConn) {
 		s.turnAway(c, PeerRefused)
 	default:
 		served := newConn(s, c, peer)
-		if !s.enter(served) {
-			s.turnAway(c, Busy)
+		if !s.enter(served, false) {
+			s.queueUp(served)
 			return
 		}
 		go served.run()
+	}
+}
+
+// queueUp gives a connection that found no place the chance to show whose it
+// is, which takes its first line; it is not served before it has a place.
+func (s *Server) queueUp(c *conn) {
+	select {
+	case s.waiting <- struct{}{}:
+	default:
+		s.turnAway(c.socket, Busy)
+		return
+	}
+	go func() {
+		placed := c.peekCapability() && s.makeRoom(c)
+		<-s.waiting
+		if !placed {
+			s.turnAway(c.socket, Busy)
+			return
+		}
+		c.run()
+	}()
+}
+
+// makeRoom ends an idle connection of the one that has most, for one whose
+// capability has less than its share.
+func (s *Server) makeRoom(c *conn) bool {
+	share := orDefault(s.FairShare, defaultShare)
+	s.mu.Lock()
+	if s.closed || s.owned[c.claims] >= share {
+		s.mu.Unlock()
+		return false
+	}
+	var most *conn
+	for other := range s.conns {
+		if len(other.slots) == 0 && s.owned[other.owner] > share && (most == nil || s.owned[other.owner] > s.owned[most.owner]) {
+			most = other
+		}
+	}
+	if most != nil {
+		s.drop(most)
+	}
+	s.mu.Unlock()
+	if most != nil {
+		most.stopReading()
+	}
+	return s.enter(c, most != nil)
+}
+
+// drop takes the connection out of the count; the caller holds mu.
+func (s *Server) drop(c *conn) {
+	if _, in := s.conns[c]; !in {
+		return
+	}
+	delete(s.conns, c)
+	if s.owned[c.owner]--; s.owned[c.owner] == 0 {
+		delete(s.owned, c.owner)
 	}
 }
 
@@ -182,20 +247,22 @@ func (s *Server) turnAway(c *net.UnixConn, code Code) {
 	_ = c.Close()
 }
 
-func (s *Server) enter(c *conn) bool {
+// enter gives the connection a place, if one is free or was made free for it.
+func (s *Server) enter(c *conn, reserved bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || len(s.conns) >= orDefault(s.MaxConnections, MaxConnections) {
+	if s.closed || !reserved && len(s.conns) >= orDefault(s.MaxConnections, MaxConnections) {
 		return false
 	}
 	s.conns[c] = struct{}{}
+	s.owned[c.owner]++
 	s.done.Add(1)
 	return true
 }
 
 func (s *Server) leave(c *conn) {
 	s.mu.Lock()
-	delete(s.conns, c)
+	s.drop(c)
 	s.mu.Unlock()
 	s.done.Done()
 }
@@ -249,9 +316,27 @@ func (s *Server) each(f func(*conn)) {
 	}
 }
 
-// answer runs the handler for one line and returns the reply line.
-func (s *Server) answer(peer Peer, line []byte) []byte {
+// own gives the connection to the capability of its first request.
+func (s *Server) own(c *conn, cap Capability) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, in := s.conns[c]; !in || cap == "" || c.owner != (owner{}) {
+		return
+	}
+	s.drop(c)
+	c.owner = ownerOf(cap)
+	s.conns[c] = struct{}{}
+	s.owned[c.owner]++
+}
+
+// answer runs the handler for one line and returns the reply line. A connection
+// whose capability nobody gave out is read no further.
+func (s *Server) answer(c *conn, line []byte) []byte {
+	peer := c.peer
 	r, err := ParseRequest(line)
+	if err == nil && c.first.CompareAndSwap(false, true) {
+		s.own(c, r.Cap)
+	}
 	if len(line) > s.limit(r.Verb) {
 		err = Refuse(RequestTooLarge)
 	}
@@ -259,6 +344,9 @@ func (s *Server) answer(peer Peer, line []byte) []byte {
 		return s.reply(r, nil, s.refused(peer, r, AsError(err)))
 	}
 	result, err := s.call(peer, r)
+	if errors.Is(err, Refuse(UnknownCapability)) {
+		c.stopReading()
+	}
 	return s.reply(r, result, err)
 }
 

@@ -393,6 +393,62 @@ func TestOneConnectionTooManyIsTold(t *testing.T) {
 	second.expect(t, reply)
 }
 
+// A capability that leaves its connections open keeps nobody else out, and has
+// all of them while nobody else wants one.
+//
+// proves: BUS-OPEN-28
+func TestNoCapabilityKeepsOthersOut(t *testing.T) {
+	t.Parallel()
+	request := func(cap string) string { return `{"id":1,"cap":"` + cap + `","verb":"v"}` + "\n" }
+	const reply, busy = `{"id":1,"ok":true,"result":null}`, `{"ok":false,"error":"busy"}`
+	path := serve(t, &Server{Handler: echo, MaxConnections: 4, FairShare: 2})
+	var held []*session
+	for range 4 {
+		c := dial(t, path)
+		c.send(t, request("greedy"))
+		c.expect(t, reply)
+		held = append(held, c)
+	}
+	fifth := dial(t, path)
+	fifth.send(t, request("greedy"))
+	fifth.expect(t, busy)
+	fifth.expectEnd(t)
+	silent := dial(t, path)
+	silent.expect(t, busy)
+	silent.expectEnd(t)
+	for range 2 { // down to its share, and no further
+		other := dial(t, path)
+		other.send(t, request("modest"))
+		other.expect(t, reply)
+		other.send(t, request("modest"))
+		other.expect(t, reply)
+	}
+	third := dial(t, path)
+	third.send(t, request("another"))
+	third.expect(t, busy)
+	open := 0
+	for _, c := range held {
+		_, _ = io.WriteString(c, request("greedy"))
+		if line, _ := c.in.ReadString('\n'); line == reply+"\n" {
+			open++
+		}
+	}
+	if open != 2 {
+		t.Errorf("%d of the greedy connections are open, want its share of 2", open)
+	}
+}
+
+// Whoever has no capability is told so and keeps no connection.
+func TestAnUnknownCapabilityEndsItsConnection(t *testing.T) {
+	t.Parallel()
+	c := dial(t, serve(t, &Server{Handler: func(context.Context, Peer, Request) (any, error) {
+		return nil, Refuse(UnknownCapability)
+	}}))
+	c.send(t, `{"cap":"c","verb":"v"}`+"\n")
+	c.expect(t, `{"ok":false,"error":"unknown-capability"}`)
+	c.expectEnd(t)
+}
+
 // logged collects what a server logs.
 type logged struct {
 	mu   sync.Mutex
