@@ -28,7 +28,7 @@ func raiseVerb() Verb {
 		Name:     "decision.raise",
 		Sessions: RoleSession,
 		Summary:  "Ask whoever may decide it to approve an action",
-		Example: `{"action":"git.merge.protected","target":"main","question":"Merge the fix?",` +
+		Example: `{"action":"git.merge.protected","target":"web/main@3f786850e387550fdab836ed7e6dc881de23001b","question":"Merge the fix?",` +
 			`"options":[{"key":"yes","text":"merge it"},{"key":"no","text":"leave it"}],"recommendation":"yes","blocking":false}`,
 		Codes: []wire.Code{
 			wire.InvalidOptions, wire.InvalidRecommendation, wire.InvalidApprovalChoice,

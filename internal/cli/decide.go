@@ -87,6 +87,9 @@ func showInbox(w *screen, box inbox) {
 func showDecision(w *screen, d decision, now time.Time) {
 	class := strings.ToUpper(d.Class)
 	w.line("%s  %s  %s", w.yellow("%s", class), w.bold("%s", d.Authorization.String()), w.dim("%s", d.ID))
+	if t, ok := d.Authorization.landing(); ok {
+		w.line("  project %s, branch %s, commit %s", t.Project, t.Branch, t.Commit)
+	}
 	w.line("  %s asks:", d.RaisedByRole)
 	w.body("    ", d.Question)
 	wide := 0

@@ -76,7 +76,7 @@ mosaic demo --team ./my-team`,
 			took := styled(seconds(report.Seconds))
 			switch {
 			case report.Landed:
-				w.line("Done in %s: the fix is on main, with your approval, which could be used only once.", took)
+				w.line("Done in %s: the fix is on main, with your approval, which was for this commit alone.", took)
 			case report.Approved:
 				w.line("Done in %s: nothing was merged, although you approved it; dev's lines above say why.", took)
 			default:

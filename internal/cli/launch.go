@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"path/filepath"
 	"strconv"
@@ -8,8 +9,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"mosaicstack.dev/mosaic/client"
+	"mosaicstack.dev/mosaic/internal/git"
+	"mosaicstack.dev/mosaic/internal/gitgate"
 	"mosaicstack.dev/mosaic/internal/host"
 	"mosaicstack.dev/mosaic/internal/launch"
+	"mosaicstack.dev/mosaic/internal/org"
 	"mosaicstack.dev/mosaic/internal/wire"
 )
 
@@ -299,8 +304,12 @@ func (a *app) landCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "land",
 		Short: "Move a protected branch to a commit, as a role with an approval",
-		Long: `Moves a branch of a project to a commit that was pushed there. It spends the
-approval of git.merge.protected whose target is that branch, exactly once.`,
+		Long: `Moves a branch of a project to a commit that was pushed there. It spends, exactly
+once, the approval of git.merge.protected whose target is PROJECT/BRANCH@COMMIT of
+this landing, with the full id of the commit. An approval for another project,
+branch or commit is refused with decision-mismatch. Ask for it with:
+
+  mosaic raise git.merge.protected --target PROJECT/BRANCH@COMMIT ...`,
 		Example: "mosaic land --project web --branch main --commit 3f786850e387550fdab836ed7e6dc881de23001b --decision 0197c3a0-7d1e-7c55-9f3a-2b6f5f0c9e21 --task queue:1",
 		Args:    arguments(),
 	}
@@ -323,14 +332,25 @@ approval of git.merge.protected whose target is that branch, exactly once.`,
 		}
 		landed, err := hostVerb[host.Landed](cmd.Context(), s, "land", l)
 		if err != nil {
-			return err
+			return withTarget(err, l)
 		}
 		return a.out.answer(landed, func(w *screen) {
-			w.line("Landed %s on %s of %s; it was %s before.", cut(landed.Commit, 12), landed.Branch, landed.Project, cut(landed.Previous, 12))
+			w.line("Landed %s on %s of %s; it was %s before.", cut(landed.Commit, shortCommit), landed.Branch, landed.Project, cut(landed.Previous, shortCommit))
 			w.line("The approval is used up.")
 		})
 	}
 	return cmd
+}
+
+// withTarget adds to the refusal of a landing which target its approval must
+// have.
+func withTarget(err error, l host.LandArgs) error {
+	switch code := client.CodeOf(err); code {
+	case wire.DecisionMismatch, wire.DecisionRequired:
+		target := gitgate.Target{Project: l.Project, Branch: cmp.Or(l.Branch, "BRANCH"), Commit: git.ObjectID(l.Commit)}
+		return explained(err, "this landing takes an approval of %s on %s", org.ActionMergeProtected, target)
+	}
+	return err
 }
 
 // runStageCommand is there so that the name is known; the program answers it

@@ -33,8 +33,12 @@ func (a *app) raiseCommand() *cobra.Command {
 		Short: "Ask for the approval of an action, as a role",
 		Long: `Asks for an approval. It does not wait: go on with other work, and wait for the
 answer with "mosaic wait ID". The option named by --approve is the one that
-approves; without it that is the option "yes".`,
-		Example: `mosaic raise git.merge.protected --target main --task queue:1 --blocking --question "Merge the fix?" --option yes="Merge it" --option no="Leave it" --recommend yes
+approves; without it that is the option "yes".
+
+The target is what exactly the approval is for, and an approval is good for
+nothing else. That of git.merge.protected is PROJECT/BRANCH@COMMIT, with the full
+id of the commit, as "mosaic land" needs it.`,
+		Example: `mosaic raise git.merge.protected --target web/main@3f786850e387550fdab836ed7e6dc881de23001b --task queue:1 --blocking --question "Merge the fix?" --option yes="Merge it" --option no="Leave it" --recommend yes
 mosaic raise routine --question "Which parser?" --option a="The old one" --option b="The new one" --recommend b --approve b --choice b`,
 		Args: arguments("ACTION"),
 	}
@@ -47,7 +51,7 @@ mosaic raise routine --question "Which parser?" --option a="The old one" --optio
 	flags.StringVar(&r.ApprovalChoice, "approve", "", "key of the option that approves (default yes)")
 	flags.StringVar(&r.Choice, "choice", "", "your own answer, for an action within your role")
 	flags.BoolVar(&r.Blocking, "blocking", false, "hold the task of --task until it is answered")
-	target := flags.String("target", "", "what the action is done to, such as a branch or a role")
+	target := flags.String("target", "", "what the action is done to, such as a role, or PROJECT/BRANCH@COMMIT")
 	flags.StringVar((*string)(&r.TaskRef), "task", "", "task that it is about, such as queue:1")
 	flags.StringVar(&r.RequirementRef, "requirement", "", "requirement that it is about, such as REQ-API-1")
 	flags.StringVar(&r.Domain, "domain", "", "delivery (default) or technical")

@@ -3,6 +3,8 @@ package cli
 import (
 	"encoding/json"
 
+	"mosaicstack.dev/mosaic/internal/gitgate"
+	"mosaicstack.dev/mosaic/internal/org"
 	"mosaicstack.dev/mosaic/internal/wire"
 )
 
@@ -22,12 +24,27 @@ type authorization struct {
 	ApprovalChoice string  `json:"approvalChoice"`
 }
 
-// String says what an approval allows.
+// shortCommit is the width of a commit's id where the whole id stands beside or
+// in the record: twelve digits, and the ellipsis that says that more follow.
+const shortCommit = 13
+
+// String says what an approval allows, with the commit of a landing shortened.
 func (a authorization) String() string {
 	if a.Target == nil {
 		return a.Action
 	}
+	if t, ok := a.landing(); ok {
+		return a.Action + " on " + t.Project + "/" + t.Branch + "@" + cut(string(t.Commit), shortCommit)
+	}
 	return a.Action + " on " + *a.Target
+}
+
+// landing is the target of an approval to land a commit; false for any other.
+func (a authorization) landing() (gitgate.Target, bool) {
+	if a.Action != org.ActionMergeProtected || a.Target == nil {
+		return gitgate.Target{}, false
+	}
+	return gitgate.ParseTarget(*a.Target)
 }
 
 // decision is a decision. Closed is there in lists of closed ones.

@@ -257,7 +257,7 @@ func tellEvent(s *story, e *event) {
 		if b.Operation != "" && b.Operation != b.Action {
 			what += " (" + b.Operation + ")"
 		}
-		if b.Commit != "" {
+		if _, named := (authorization{Action: b.Action, Target: b.Target}).landing(); b.Commit != "" && !named {
 			what += ", commit " + cut(b.Commit, 12)
 		}
 		if e.Spends != nil {

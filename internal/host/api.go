@@ -147,8 +147,8 @@ type StopArgs struct {
 
 // LandArgs are the arguments of "land" -> Landed, for roles. Branch defaults
 // to the one that the project's repository is on. Decision is the approval of
-// git.merge.protected whose target is the branch; only a role that may merge
-// by itself does without.
+// git.merge.protected whose target is <project>/<branch>@<commit> of this very
+// landing; only a role that may merge by itself does without.
 type LandArgs struct {
 	Project  string          `json:"project"`
 	Branch   string          `json:"branch,omitempty"`

@@ -9,7 +9,9 @@ import (
 	"mosaicstack.dev/mosaic/internal/wire"
 )
 
-// land moves a protected branch to a commit that an approval is for. It looks
+// land moves a protected branch to the commit that an approval is for: its
+// target names project, branch and commit (gitgate.Target), so it allows this
+// landing and no other. It looks
 // whether the commit can land, lets the broker spend the approval, and moves
 // the branch from the very commit that it looked at; one landing at a time, so
 // that two approved ones do not cost each other their approvals.
@@ -38,9 +40,10 @@ func (h *host) landOnce(ctx context.Context, who caller, a LandArgs) (Landed, er
 	if err != nil {
 		return Landed{}, h.recorded(ctx, who, err, a.TaskRef)
 	}
+	target := gitgate.Target{Project: a.Project, Branch: plan.Branch, Commit: plan.New}.String()
 	event, err := h.broker.Authorize(ctx, who.cap, broker.Action{
-		Action: org.ActionMergeProtected, Target: &plan.Branch, Decision: a.Decision, Subject: string(a.TaskRef),
-		Detail: map[string]any{"project": a.Project, "commit": plan.New, "previous": plan.Old},
+		Action: org.ActionMergeProtected, Target: &target, Decision: a.Decision, Subject: string(a.TaskRef),
+		Detail: map[string]any{"project": a.Project, "branch": plan.Branch, "commit": plan.New, "previous": plan.Old},
 	})
 	if err != nil {
 		return Landed{}, err // the broker has recorded it

@@ -30,7 +30,7 @@ func newTestHostWith(t *testing.T, repo *gittest.Repository) *testHost {
 func (a agent) raised(more map[string]any) wire.DecisionID {
 	a.h.t.Helper()
 	args := map[string]any{
-		"action": "git.merge.protected", "target": "main", "question": "Merge the fix?", "blocking": false,
+		"action": "git.merge.protected", "target": "web/main", "question": "Merge the fix?", "blocking": false,
 		"options":        []map[string]string{{"key": "yes", "text": "Merge it"}, {"key": "no", "text": "Leave it"}},
 		"recommendation": "yes",
 	}
@@ -68,7 +68,7 @@ func TestALandingSpendsItsApprovalOnce(t *testing.T) {
 		dev := h.agent("dev")
 		land := LandArgs{Project: "web", Branch: "main", Commit: fix, TaskRef: "queue:7"}
 		dev.refused("land", land, wire.Refuse(wire.DecisionRequired))
-		land.Decision = dev.raised(nil)
+		land.Decision = dev.raised(map[string]any{"target": "web/main@" + fix})
 		dev.refused("land", land, wire.Refuse(wire.DecisionOpen))
 		h.human("decision.resolve", map[string]string{"id": string(land.Decision), "choice": "yes"})
 
@@ -84,22 +84,25 @@ func TestALandingSpendsItsApprovalOnce(t *testing.T) {
 			t.Errorf("main is at %s and holds %q", repo.Head(), repo.Read("app.txt"))
 		}
 		allowed := h.query(`SELECT body FROM events WHERE kind = 'action.allowed' AND id = ?`, string(landed.Event))
-		for _, fact := range []string{fix, before, `"web"`, `"main"`} {
+		for _, fact := range []string{fix, before, `"web"`, `"main"`, `"web/main@` + fix} {
 			if len(allowed) != 1 || !strings.Contains(allowed[0], fact) {
 				t.Errorf("the evidence %q does not name %s", allowed, fact)
 			}
 		}
 		dev.refused("land", land, wire.Refuse(wire.AlreadyLanded))
 		land.Commit = more
-		dev.refused("land", land, wire.Refuse(wire.DecisionConsumed))
+		dev.refused("land", land, wire.Refuse(wire.DecisionMismatch))
 		if repo.Head() != fix {
 			t.Errorf("main is at %s", repo.Head())
 		}
-		refusals := []string{"authorize decision-required", "authorize decision-open", " already-landed", "authorize decision-consumed"}
+		repo.Git("reset", "--hard", before)
+		land.Commit = fix
+		dev.refused("land", land, wire.Refuse(wire.DecisionConsumed))
+		refusals := []string{"authorize decision-required", "authorize decision-open", " already-landed", "authorize decision-mismatch", "authorize decision-consumed"}
 		if got := h.refusals(dev.run); !slices.Equal(got, refusals) {
 			t.Errorf("the refusals are %q", got)
 		}
-		if n := h.query(`SELECT count(*) FROM events WHERE kind = 'action.refused' AND subject = 'queue:7'`); n[0] != "4" {
+		if n := h.query(`SELECT count(*) FROM events WHERE kind = 'action.refused' AND subject = 'queue:7'`); n[0] != "5" {
 			t.Errorf("%s of them are on the task's trail", n[0])
 		}
 	})
@@ -112,13 +115,16 @@ func TestOfManyLandingsAtOnceOneHappens(t *testing.T) {
 	first := repo.Branch("first", "main", "app.txt", "first\n")
 	second := repo.Branch("second", "main", "app.txt", "second\n")
 	dev := h.agent("dev")
-	decision := dev.approvedFor("git.merge.protected", "main")
+	approvals := map[string]wire.DecisionID{}
+	for _, commit := range []string{first, second} {
+		approvals[commit] = dev.approvedFor("git.merge.protected", "web/main@"+commit)
+	}
 	results := make([]error, 12)
 	var all sync.WaitGroup
 	for i := range results {
 		all.Go(func() {
 			commit := []string{first, second}[i%2]
-			results[i] = dev.host("land", LandArgs{Project: "web", Commit: commit, Decision: decision}, nil)
+			results[i] = dev.host("land", LandArgs{Project: "web", Commit: commit, Decision: approvals[commit]}, nil)
 		})
 	}
 	all.Wait()
@@ -144,7 +150,7 @@ func TestAnApprovalThatWasSpentForNothingLandsNothing(t *testing.T) {
 	before := repo.Head()
 	fix := repo.Branch("fix", "main", "app.txt", "works\n")
 	dev := h.agent("dev")
-	land := LandArgs{Project: "web", Commit: fix, Decision: dev.approvedFor("git.merge.protected", "main"), TaskRef: "queue:7"}
+	land := LandArgs{Project: "web", Commit: fix, Decision: dev.approvedFor("git.merge.protected", "web/main@"+fix), TaskRef: "queue:7"}
 	lock := filepath.Join(repo.Dir, ".git", "refs", "heads", "main.lock")
 	if err := os.WriteFile(lock, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -160,7 +166,7 @@ func TestAnApprovalThatWasSpentForNothingLandsNothing(t *testing.T) {
 	if got := h.refusals(dev.run); !slices.Equal(got, []string{" main-busy", "authorize decision-consumed"}) {
 		t.Errorf("the refusals are %q", got)
 	}
-	land.Decision = dev.approvedFor("git.merge.protected", "main")
+	land.Decision = dev.approvedFor("git.merge.protected", "web/main@"+fix)
 	if err := dev.host("land", land, nil); err != nil || repo.Head() != fix {
 		t.Errorf("with another approval: %v, main is at %s", err, repo.Head())
 	}
@@ -172,7 +178,11 @@ func TestALandingThatCannotBeLeavesTheApproval(t *testing.T) {
 	h := newTestHostWith(t, repo)
 	fix := repo.Branch("fix", "main", "app.txt", "works\n")
 	dev := h.agent("dev")
-	good := LandArgs{Project: "web", Commit: fix, Decision: dev.approvedFor("git.merge.protected", "main")}
+	later := repo.Branch("later", "fix", "app.txt", "works otherwise\n")
+	twin := filepath.Join(t.TempDir(), "api")
+	repo.Git("clone", "--quiet", "--bare", repo.Dir, twin)
+	h.organize(strings.NewReplacer("SANDBOX", "none", "{web: {repo: PROJECT}}", "{web: {repo: PROJECT}, api: {repo: "+twin+"}}").Replace(organization))
+	good := LandArgs{Project: "web", Commit: fix, Decision: dev.approvedFor("git.merge.protected", "web/main@"+fix)}
 	cases := []struct {
 		name   string
 		change func(*LandArgs)
@@ -183,6 +193,12 @@ func TestALandingThatCannotBeLeavesTheApproval(t *testing.T) {
 		{"no commit", func(a *LandArgs) { a.Commit = strings.Repeat("0", 39) + "1" }, wire.Refuse(wire.CommitNotFound)},
 		{"a name for a commit", func(a *LandArgs) { a.Commit = "fix" }, wire.Refuse(wire.CommitNotFound)},
 		{"a branch that the approval does not name", func(a *LandArgs) { a.Branch = "stable" }, wire.Refuse(wire.DecisionMismatch)},
+		{"a commit made after the approval", func(a *LandArgs) { a.Commit = later }, wire.Refuse(wire.DecisionMismatch)},
+		{"the same commit in another project", func(a *LandArgs) { a.Project = "api" }, wire.Refuse(wire.DecisionMismatch)},
+		{"an approval of the branch alone", func(a *LandArgs) { a.Decision = dev.approvedFor("git.merge.protected", "main") }, wire.Refuse(wire.DecisionMismatch)},
+		{"an approval of a shortened commit", func(a *LandArgs) {
+			a.Decision = dev.approvedFor("git.merge.protected", "web/main@"+fix[:12])
+		}, wire.Refuse(wire.DecisionMismatch)},
 	}
 	repo.Git("branch", "stable", "main")
 	for _, c := range cases {

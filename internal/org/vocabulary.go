@@ -49,7 +49,7 @@ var Vocabulary = []Action{
 	{Name: "task.comment", Summary: "comment on a task", Routed: true},
 	{Name: "task.close", Summary: "close a task", Routed: true},
 	{Name: "git.push.working", Summary: "push to a working branch", Routed: true},
-	{Name: ActionMergeProtected, Summary: "merge into a protected branch", Routed: true},
+	{Name: ActionMergeProtected, Summary: "merge a commit into a protected branch; the target is PROJECT/BRANCH@COMMIT with the full id", Routed: true},
 	{Name: "policy.change", Summary: "change a policy", Routed: true},
 	{Name: "prd.approve", Summary: "approve a requirements document", Routed: true},
 	{Name: "routine", Summary: "note a routine observation", Routed: true},

@@ -53,7 +53,7 @@ type Report struct {
 	Decision  wire.DecisionID `json:"decision"`            // "" when nothing was asked
 	Approved  bool            `json:"approved"`
 	Landed    bool            `json:"landed"`   // main moved
-	Reuse     wire.Code       `json:"reuse"`    // what the second use of the approval was refused with
+	Reuse     wire.Code       `json:"reuse"`    // what another commit with the same approval was refused with
 	Verified  bool            `json:"verified"` // the evidence is one unbroken chain
 	Seconds   float64         `json:"seconds"`
 }

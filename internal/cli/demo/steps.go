@@ -141,8 +141,8 @@ func (d *demo) watch(ctx context.Context) error {
 	}
 }
 
-// notice keeps from dev's output which code refused the second use of the
-// approval.
+// notice keeps from dev's output which code refused another commit with the
+// same approval.
 func (d *demo) notice(line string) {
 	if rest, ok := strings.CutPrefix(line, "mosaic: "); ok && d.report.Decision != "" {
 		code, _, _ := strings.Cut(rest, ":")
@@ -231,7 +231,7 @@ func (d *demo) inspect(ctx context.Context) error {
 	}
 	d.Tell("  main moved from " + d.before[:12] + " to " + after[:12])
 	if d.report.Reuse != "" {
-		d.Tell("  the second use of the approval was refused: " + string(d.report.Reuse))
+		d.Tell("  another commit with the same approval was refused: " + string(d.report.Reuse))
 	}
 	return nil
 }
