@@ -41,6 +41,16 @@ var networkFileSystems = map[int64]string{
 	0xbacbacbc: "vmhgfs",
 }
 
+// CheckDataRoot refuses a data root with the code with which a start would; it
+// changes nothing.
+func CheckDataRoot(path string) error {
+	root, err := openDataRoot(path, os.Geteuid(), nil)
+	if err != nil {
+		return err
+	}
+	return root.Close()
+}
+
 // openDataRoot opens the data root without following a link in its last place,
 // and refuses one that is missing, not this user's alone, or not on a local
 // disk. It creates and repairs nothing (BUS-BOOT-15 to 19, 24, 25).
@@ -98,10 +108,10 @@ func openBusDirectory(root *os.File, uid int) (path string, made bool, err error
 		made = true
 		// A strict umask may have taken rights away.
 		if err := unix.Fchmodat(int(root.Fd()), busName, 0o700, 0); err != nil {
-			return path, made, err
+			return path, made, wire.RefuseDisk(err, wire.UnsafePermissions)
 		}
 	case !errors.Is(err, unix.EEXIST):
-		return path, false, err
+		return path, false, wire.RefuseDisk(err, wire.StorageUnavailable)
 	}
 	bus, err := openDirectory(int(root.Fd()), busName, path)
 	if err != nil {

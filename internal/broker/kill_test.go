@@ -151,7 +151,7 @@ func TestKilledBrokersLoseNothing(t *testing.T) {
 		}
 		_, _, err := Start(t.Context(), config, Options{})
 		refusedWith(t, "start over a stale lock", nil, err, wire.WriterLocked)
-		if _, err := evidence.Unlock(filepath.Join(root, busName, lockName), c.path); err != nil {
+		if _, err := evidence.Unlock(filepath.Join(root, busName, lockName), []string{filepath.Join(c.path, busSocketName), filepath.Join(c.path, humanSocketName)}); err != nil {
 			t.Fatal(err)
 		}
 	}

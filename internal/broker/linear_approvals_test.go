@@ -223,7 +223,7 @@ func TestKilledBrokersSpendApprovalsOnce(t *testing.T) {
 		u.spendUntilKilled(t, c, dev, approvals, clients)
 		dev.Close()
 		pm.Close()
-		if _, err := evidence.Unlock(filepath.Join(root, busName, lockName), c.path); err != nil {
+		if _, err := evidence.Unlock(filepath.Join(root, busName, lockName), []string{filepath.Join(c.path, busSocketName), filepath.Join(c.path, humanSocketName)}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -212,6 +212,11 @@ func (b *Broker) listen(bus string) (string, [2]*wire.Socket, error) {
 	}
 	if dir != bus {
 		b.undo.add(func() error { return removeIfEmpty(dir) })
+		forget, err := wire.RecordSocketDir(bus, dir)
+		if err != nil {
+			return "", sockets, err
+		}
+		b.undo.add(forget)
 	}
 	for i, name := range [...]string{busSocket: busSocketName, humanSocket: humanSocketName} {
 		if sockets[i], err = wire.Listen(filepath.Join(dir, name)); err != nil {

@@ -146,7 +146,7 @@ The host must not run.`,
 	return a.offline(cmd, func(cmd *cobra.Command, _ []string, root string) (err error) {
 		lock, err := evidence.AcquireLock(broker.LockPath(root))
 		if err != nil {
-			return err
+			return lockProblem(root, err)
 		}
 		defer func() {
 			if e := lock.Release(); err == nil {
@@ -189,7 +189,7 @@ beside it. The host must not run. A record of the current version stays as it is
 	return a.offline(cmd, func(cmd *cobra.Command, _ []string, root string) error {
 		done, err := evidence.Migrate(cmd.Context(), broker.StorePath(root), evidence.MigrateOptions{Backup: *backup, NoBackup: *without})
 		if err != nil {
-			return err
+			return lockProblem(root, err)
 		}
 		return a.out.answer(done, func(w *screen) {
 			if done.From == done.To {
@@ -209,20 +209,28 @@ func (a *app) busUnlockCommand() *cobra.Command {
 		Use:   "unlock",
 		Short: "Free the lock of a host that crashed, when it is provably gone",
 		Long: `Removes the lock and the sockets that a crashed host left, and says which. It
-refuses while their owner lives, or when that cannot be told from here. The
-record itself is not touched.`,
+refuses while their owner lives, or when that cannot be told from here. A socket
+is removed only when nobody listens at it, also when there is no lock any more.
+The record itself is not touched.`,
 		Example: "mosaic bus unlock",
 		Args:    arguments(),
 	}
 	return a.offline(cmd, func(_ *cobra.Command, _ []string, root string) error {
 		freed, err := host.Unlock(root)
 		if err != nil {
-			return err
+			return lockProblem(root, err)
 		}
 		return a.out.answer(freed, func(w *screen) {
-			w.line("Process %d, which had the lock since %s, is gone. Removed:", freed.Owner.PID, freed.Owner.At)
+			if freed.Owner != nil {
+				w.line("Process %d, which had the lock since %s, is gone. Removed:", freed.Owner.PID, freed.Owner.At)
+			} else {
+				w.line("Nobody has the lock, and nobody listens at these sockets. Removed:")
+			}
 			for _, path := range freed.Removed {
 				w.line("  %s", path)
+			}
+			for _, path := range freed.InTheWay {
+				w.line("Not removed, since it is no socket that a host left; find out what it is: %s", path)
 			}
 			w.line("Now start the host: mosaic up --detach")
 		})

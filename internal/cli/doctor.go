@@ -100,7 +100,9 @@ func (a *app) examine(ctx context.Context, root string) []check {
 	if dataRoot.State == checkFailed {
 		return checks
 	}
-	return append(checks, checkDisk(root), checkOrganization(root), checkStore(root), checkLock(root), a.checkHost())
+	checks = append(checks, checkDisk(root), checkOrganization(root), checkStore(root), checkLock(root))
+	checks = append(checks, checkSockets(root)...)
+	return append(checks, a.checkHost())
 }
 
 func checkSystem() check {

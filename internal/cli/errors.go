@@ -85,6 +85,19 @@ func explained(err error, format string, args ...any) error {
 	return &detailed{err, fmt.Sprintf(format, args...)}
 }
 
+// replaced is a refusal whose sentence and remedy are those of this very case,
+// in place of what its code says in general.
+type replaced struct {
+	err              error
+	sentence, remedy string
+}
+
+func (e *replaced) Error() string { return e.err.Error() + ": " + e.sentence }
+func (e *replaced) Unwrap() error { return e.err }
+
+// instead returns err with another sentence and remedy.
+func instead(err error, sentence, remedy string) error { return &replaced{err, sentence, remedy} }
+
 // exitError is an exit code when everything has been printed.
 type exitError int
 
@@ -103,6 +116,7 @@ func describe(err error, managed bool) failure {
 		usageErr *usageError
 		exit     exitError
 		detail   *detailed
+		other    *replaced
 		start    starting
 		problem  *org.Problem
 	)
@@ -134,6 +148,9 @@ func describe(err error, managed bool) failure {
 		f.sentence = info.Sentence
 		if errors.As(err, &detail) {
 			f.sentence += ": " + detail.detail
+		}
+		if errors.As(err, &other) {
+			f.sentence, info.Remedy = other.sentence, other.remedy
 		}
 		if !managed || !info.Operator {
 			f.remedy = info.Remedy

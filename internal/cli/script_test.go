@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"net"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -67,6 +68,8 @@ func TestScripts(t *testing.T) {
 			"listed": listed,
 			"oneof":  oneDocument,
 			"gone":   gone,
+
+			"deadsocket": deadSocket,
 		},
 	})
 }
@@ -112,4 +115,15 @@ func gone(ts *testscript.TestScript, neg bool, args []string) {
 	if out, err := exec.Command("timeout", "20", "sh", "-c", "while kill -0 "+pid+" 2>/dev/null; do sleep 0.05; done").CombinedOutput(); err != nil {
 		ts.Fatalf("process %s is still there: %s", pid, out)
 	}
+}
+
+// deadSocket makes a socket at which nobody listens.
+func deadSocket(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: deadsocket FILE")
+	}
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: ts.MkAbs(args[0]), Net: "unix"})
+	ts.Check(err)
+	l.SetUnlinkOnClose(false)
+	ts.Check(l.Close())
 }

@@ -64,11 +64,11 @@ func (a *app) sockets() (host.Sockets, error) {
 	if err != nil {
 		return host.Sockets{}, err
 	}
-	bus, err := wire.SocketDir(broker.BusDirectory(root))
+	bus, err := wire.FindSocketDir(broker.BusDirectory(root))
 	if err != nil {
 		return host.Sockets{}, err
 	}
-	own, err := wire.SocketDir(filepath.Join(root, "host"))
+	own, err := wire.FindSocketDir(filepath.Join(root, "host"))
 	if err != nil {
 		return host.Sockets{}, err
 	}

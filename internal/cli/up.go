@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"mosaicstack.dev/mosaic/internal/broker"
 	"mosaicstack.dev/mosaic/internal/host"
 	"mosaicstack.dev/mosaic/internal/wire"
 )
@@ -69,8 +70,9 @@ of the data root; the command ends when the host answers, or says why not.`,
 			},
 		})
 		if err != nil {
+			err = lockProblem(root, err)
 			f := describe(err, false)
-			a.out.document(report, started{Error: f.code, Field: f.field})
+			a.out.document(report, started{Error: f.code, Field: f.field, Sentence: f.sentence, Remedy: f.remedy})
 			return starting{err}
 		}
 		return nil
@@ -98,8 +100,11 @@ func onHangup(ctx context.Context, detached bool) (_ context.Context, restore fu
 // answers, or why it does not.
 type started struct {
 	Status *host.Status `json:"status,omitempty"`
-	Error  wire.Code    `json:"error,omitempty"`
-	Field  string       `json:"field,omitempty"`
+	// Why it does not, in the words that a host in the foreground prints.
+	Error    wire.Code `json:"error,omitempty"`
+	Field    string    `json:"field,omitempty"`
+	Sentence string    `json:"sentence,omitempty"`
+	Remedy   string    `json:"remedy,omitempty"`
 }
 
 // discard takes the report of a host that nobody waits for.
@@ -117,12 +122,12 @@ func showUp(w *screen, s host.Status, log string) {
 // detach starts the host in a session of its own and waits until it answers or
 // has failed.
 func (a *app) detach(ctx context.Context, root string, args []string) error {
-	if info, err := os.Lstat(root); err != nil || !info.IsDir() {
-		return starting{wire.Refuse(wire.DataRootMissing)}
+	if err := broker.CheckDataRoot(root); err != nil {
+		return starting{err}
 	}
-	log, err := host.OpenLog(root)
+	log, unmake, err := host.OpenLog(root)
 	if err != nil {
-		return starting{explained(wire.Refuse(wire.UnsafePermissions), "%s", err)}
+		return starting{err}
 	}
 	logPath := log.Name()
 	defer log.Close()
@@ -160,7 +165,8 @@ func (a *app) detach(ctx context.Context, root string, args []string) error {
 	var exit *exec.ExitError
 	switch {
 	case report.Error != "":
-		return starting{explained(wire.RefuseField(report.Error, report.Field), "see %s", logPath)}
+		unmake() // all that the log says is said here
+		return starting{instead(wire.RefuseField(report.Error, report.Field), report.Sentence, report.Remedy)}
 	case err == nil || errors.As(err, &exit):
 		return explained(wire.Refuse(wire.Failed), "the host ended before it answered; see %s", logPath)
 	}

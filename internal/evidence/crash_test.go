@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -167,7 +168,7 @@ func (c *crasher) crash(writes int, env ...string) {
 	if _, err := AcquireLock(lock); !errors.Is(err, wire.Refuse(wire.WriterLocked)) {
 		c.t.Fatalf("after the crash the lock was taken over: %v", err)
 	}
-	u, err := Unlock(lock, filepath.Dir(c.path))
+	u, err := Unlock(lock, nil)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -306,7 +307,7 @@ func TestLock(t *testing.T) {
 	if err != nil || owner.PID != os.Getpid() || owner.Boot == "" || owner.StartTime == 0 || owner.Host == "" {
 		t.Errorf("owner %+v, %v", owner, err)
 	}
-	if _, err := Unlock(path, filepath.Dir(path)); !errors.Is(err, wire.Refuse(wire.WriterLocked)) {
+	if _, err := Unlock(path, nil); !errors.Is(err, wire.Refuse(wire.WriterLocked)) {
 		t.Errorf("the lock of a living process was removed: %v", err)
 	}
 	if err := l.Release(); err != nil {
@@ -344,7 +345,7 @@ func TestLock(t *testing.T) {
 	if _, err := AcquireLock(link); !errors.Is(err, wire.Refuse(wire.WriterLocked)) {
 		t.Errorf("a symlink: %v", err)
 	}
-	if _, err := Unlock(link, filepath.Dir(link)); !errors.Is(err, wire.Refuse(wire.WriterLocked)) {
+	if _, err := Unlock(link, nil); !errors.Is(err, wire.Refuse(wire.WriterLocked)) {
 		t.Errorf("unlocking a symlink: %v", err)
 	}
 }
@@ -397,7 +398,7 @@ func TestUnlock(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(dir, "human.sock"), []byte("no socket"), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			u, err := unlock(path, sockets(dir, nil), here, table)
+			u, err := unlock(path, []string{filepath.Join(dir, "bus.sock"), filepath.Join(dir, "human.sock")}, here, table)
 			_, lockLeft := os.Lstat(path)
 			_, sockLeft := os.Lstat(filepath.Join(dir, "bus.sock"))
 			if c.want != "" {
@@ -406,6 +407,9 @@ func TestUnlock(t *testing.T) {
 				}
 				return
 			}
+			if !slices.Equal(u.InTheWay, []string{filepath.Join(dir, "human.sock")}) {
+				t.Errorf("what is in the way is not named: %+v", u)
+			}
 			if err != nil || len(u.Removed) != 2 || lockLeft == nil || sockLeft == nil {
 				t.Errorf("got %+v, %v; lock %v, socket %v", u, err, lockLeft, sockLeft)
 			}
@@ -413,6 +417,50 @@ func TestUnlock(t *testing.T) {
 				t.Errorf("what is no socket was removed: %v", err)
 			}
 		})
+	}
+}
+
+// Sockets without a lock, as after somebody removed the lock by hand: those at
+// which nobody listens go, and one that answers keeps everything as it is.
+func TestUnlockWithoutALock(t *testing.T) {
+	t.Parallel()
+	dir, err := os.MkdirTemp("/tmp", "u")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	lock, dead, living, file := filepath.Join(dir, LockName), filepath.Join(dir, "bus.sock"), filepath.Join(dir, "human.sock"), filepath.Join(dir, "host.sock")
+	listen := func(path string) *net.UnixListener {
+		l, err := net.Listen("unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.(*net.UnixListener).SetUnlinkOnClose(false)
+		return l.(*net.UnixListener)
+	}
+	listen(dead).Close()
+	l := listen(living)
+	defer l.Close()
+
+	if u, err := Unlock(lock, []string{dead, living}); !errors.Is(err, wire.Refuse(wire.WriterLocked)) || len(u.Removed) != 0 {
+		t.Errorf("beside a living broker: %+v, %v", u, err)
+	}
+	u, err := Unlock(lock, []string{dead, file})
+	if err != nil || u.Owner != nil || !slices.Equal(u.Removed, []string{dead}) {
+		t.Errorf("got %+v, %v", u, err)
+	}
+	if _, err := os.Lstat(dead); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the dead socket: %v", err)
+	}
+	if _, err := Unlock(lock, []string{dead, file}); !errors.Is(err, wire.Refuse(wire.WriterUnlocked)) {
+		t.Errorf("nothing to free: %v", err)
+	}
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var way *SocketInTheWay
+	if _, err := Unlock(lock, []string{dead, file}); !errors.As(err, &way) || way.Path != file || !errors.Is(err, wire.Refuse(wire.SocketExists)) {
+		t.Errorf("a file at a socket's path: %v", err)
 	}
 }
 

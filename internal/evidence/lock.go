@@ -145,60 +145,84 @@ func readOwner(f *os.File) (o proc.Owner, err error) {
 
 // Unlocked says what Unlock removed.
 type Unlocked struct {
-	Owner   proc.Owner `json:"owner"`
-	Removed []string   `json:"removed"` // paths
+	Owner   *proc.Owner `json:"owner"`   // of the lock; null when there was none
+	Removed []string    `json:"removed"` // paths
+	// InTheWay are paths of sockets where something else is that no command
+	// removes, and that the next start will refuse.
+	InTheWay []string `json:"inTheWay,omitempty"`
 }
 
-// The sockets of a broker, in its socket directory.
-var socketNames = []string{"bus.sock", "human.sock"}
-
-// Unlock removes the writer lock at path, the sockets that its owner left in
-// socketDir and those at more, when that owner is provably gone: its host is
-// this one, and it ran before this boot, or no process has its pid and start
-// time. Otherwise it refuses writer-locked and removes nothing;
-// writer-not-locked when there is no lock. Database, WAL and SHM are evidence and stay (BUS-BOOT-56).
-func Unlock(path, socketDir string, more ...string) (Unlocked, error) {
+// Unlock removes the writer lock at path when its owner is provably gone: its
+// host is this one, and it ran before this boot, or no process has its pid and
+// start time. With the lock, or when there is none, it removes those of the
+// sockets at which provably nobody listens: sockets of this user that refuse a
+// connection.
+//
+// It refuses and removes nothing: writer-locked while the owner may live, and
+// when somebody listens at one of the sockets; socket-exists, a
+// *SocketInTheWay with the path, when nothing can be removed and something else
+// has the name of a socket; writer-not-locked when there is neither lock nor
+// socket. Database, WAL and SHM are evidence
+// and stay (BUS-BOOT-56).
+func Unlock(path string, sockets []string) (Unlocked, error) {
 	here, err := proc.ThisMachine()
 	if err != nil {
 		return Unlocked{}, refuse(wire.StorageUnavailable, err)
 	}
-	return unlock(path, sockets(socketDir, more), here, proc.System())
+	return unlock(path, sockets, here, proc.System())
 }
 
-func sockets(dir string, more []string) []string {
-	var all []string
-	for _, name := range socketNames {
-		all = append(all, filepath.Join(dir, name))
-	}
-	return append(all, more...)
-}
+// SocketInTheWay is a file at the path of a socket that Unlock cannot remove.
+type SocketInTheWay struct{ Path string }
+
+// Error names the path.
+func (e *SocketInTheWay) Error() string { return "evidence: in the way: " + e.Path }
+
+// Unwrap gives the code.
+func (e *SocketInTheWay) Unwrap() error { return wire.Refuse(wire.SocketExists) }
 
 func unlock(path string, sockets []string, here proc.Machine, processes proc.Table) (u Unlocked, err error) {
 	f, err := openLock(path)
-	if err != nil {
+	switch {
+	case errors.Is(err, wire.Refuse(wire.WriterUnlocked)):
+	case err != nil:
 		return u, err
+	default:
+		defer f.Close()
+		if u.Owner, err = goneOwner(path, f, here, processes); err != nil {
+			return u, err
+		}
 	}
-	defer f.Close()
-	if u.Owner, err = readOwner(f); err != nil {
+	dead, inTheWay, err := lookAt(sockets)
+	u.InTheWay = inTheWay
+	switch {
+	case err != nil:
 		return u, err
-	}
-	if v := u.Owner.Judge(here, processes); v != proc.Gone {
-		return u, refusef(wire.WriterLocked, "the owner is %v", v)
-	}
-	// The owner's own lock went with it. Whoever holds one now is another
-	// Unlock, or has inherited the descriptor and may act for the owner.
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		return u, refuse(wire.WriterLocked, err)
-	}
-	if !isFile(path, f) {
-		return u, refusef(wire.WriterLocked, "the lock was replaced meanwhile")
-	}
-	for _, socket := range sockets {
-		removed, err := removeSocket(socket)
+	case f != nil:
+	case len(dead) > 0:
+		// A broker that is starting has bound its socket and does not listen
+		// yet. It has the lock then, or waits for this one.
+		own, err := AcquireLock(path)
 		if err != nil {
 			return u, err
 		}
-		u.Removed = append(u.Removed, removed...)
+		defer own.Release()
+		if dead, u.InTheWay, err = lookAt(sockets); err != nil {
+			return u, err
+		}
+	case len(inTheWay) > 0:
+		return u, &SocketInTheWay{inTheWay[0]}
+	default:
+		return u, refusef(wire.WriterUnlocked, "no lock and no socket")
+	}
+	for _, socket := range dead {
+		if err := os.Remove(socket); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return u, refuse(wire.StorageUnavailable, err)
+		}
+		u.Removed = append(u.Removed, socket)
+	}
+	if f == nil {
+		return u, nil
 	}
 	// Last, so that an interrupted Unlock can be repeated.
 	if err := os.Remove(path); err != nil {
@@ -208,17 +232,39 @@ func unlock(path string, sockets []string, here proc.Machine, processes proc.Tab
 	return u, syncDir(filepath.Dir(path))
 }
 
-// removeSocket removes a socket; anything else of that name stays.
-func removeSocket(path string) (removed []string, err error) {
-	info, err := os.Lstat(path)
-	if errors.Is(err, fs.ErrNotExist) || (err == nil && info.Mode().Type() != fs.ModeSocket) {
-		return nil, nil
-	}
-	if err == nil {
-		err = os.Remove(path)
-	}
+// goneOwner returns the owner that the open lock at path records, when it is
+// provably gone.
+func goneOwner(path string, f *os.File, here proc.Machine, processes proc.Table) (*proc.Owner, error) {
+	owner, err := readOwner(f)
 	if err != nil {
-		return nil, refuse(wire.StorageUnavailable, err)
+		return nil, err
 	}
-	return []string{path}, nil
+	if v := owner.Judge(here, processes); v != proc.Gone {
+		return nil, refusef(wire.WriterLocked, "the owner is %v", v)
+	}
+	// The owner's own lock went with it. Whoever holds one now is another
+	// Unlock, or has inherited the descriptor and may act for the owner.
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return nil, refuse(wire.WriterLocked, err)
+	}
+	if !isFile(path, f) {
+		return nil, refusef(wire.WriterLocked, "the lock was replaced meanwhile")
+	}
+	return &owner, nil
+}
+
+// lookAt tells the sockets apart that can be removed and what else has the
+// name of one.
+func lookAt(sockets []string) (dead, inTheWay []string, err error) {
+	for _, socket := range sockets {
+		switch wire.AtSocket(socket) {
+		case wire.LeftOver:
+			dead = append(dead, socket)
+		case wire.Listening:
+			return nil, nil, refusef(wire.WriterLocked, "%s answers", socket)
+		case wire.Foreign:
+			inTheWay = append(inTheWay, socket)
+		}
+	}
+	return dead, inTheWay, nil
 }

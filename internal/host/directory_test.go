@@ -14,7 +14,7 @@ func TestTheLogIsKeptToASize(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	write := func(text string) {
-		f, err := OpenLog(root)
+		f, _, err := OpenLog(root)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,7 +50,7 @@ func TestTheLogIsNotWrittenThroughALink(t *testing.T) {
 	if err := os.Symlink(elsewhere, filepath.Join(root, Directory)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := OpenLog(root); client.CodeOf(err) != wire.UnsafePermissions {
+	if _, _, err := OpenLog(root); client.CodeOf(err) != wire.UnsafePermissions {
 		t.Errorf("a link for the directory: %v", err)
 	}
 	root = t.TempDir()
@@ -60,7 +60,7 @@ func TestTheLogIsNotWrittenThroughALink(t *testing.T) {
 	if err := os.Symlink(filepath.Join(elsewhere, "file"), filepath.Join(root, Directory, LogName)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := OpenLog(root); err == nil {
+	if _, _, err := OpenLog(root); err == nil {
 		t.Error("a link for the file")
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -89,8 +90,13 @@ type host struct {
 	launcher *launch.Launcher
 	server   wire.Server
 	socket   *wire.Socket
-	serving  sync.WaitGroup
-	sockets  Sockets
+	// made are the directories that this start made, to be taken away again
+	// when it is refused.
+	made []string
+	// forgetSocketDir takes back the note of where host.sock is.
+	forgetSocketDir func() error
+	serving         sync.WaitGroup
+	sockets         Sockets
 	// known are the businesses that the broker was started with.
 	known map[wire.Business]broker.Business
 	// landing lets one landing at a time happen, from the look at the branch
@@ -121,6 +127,9 @@ func start(ctx context.Context, o Options) (*host, error) {
 	}
 	if err := h.startRest(ctx, reply.Path); err != nil {
 		h.closeSocket()
+		for _, path := range slices.Backward(h.made) {
+			_ = os.Remove(path) // a directory only while it is empty
+		}
 		return nil, h.public(errors.Join(err, h.broker.Close()))
 	}
 	h.serve()
@@ -148,7 +157,11 @@ func (h *host) startRest(ctx context.Context, busPath string) error {
 	dir := filepath.Join(h.options.DataRoot, Directory)
 	runs := filepath.Join(dir, runsName)
 	for _, path := range []string{dir, runs} {
-		if err := ownDirectory(path); err != nil {
+		made, err := ownDirectory(path)
+		if made {
+			h.made = append(h.made, path)
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -19,12 +19,18 @@ func (h *host) listen(preferred string) error {
 		return err
 	}
 	h.socket, err = wire.Listen(filepath.Join(dir, SocketName))
+	if err == nil {
+		h.forgetSocketDir, err = wire.RecordSocketDir(preferred, dir)
+	}
+	if err != nil && dir != preferred {
+		_ = os.Remove(dir) // left alone unless empty
+	}
 	return err
 }
 
-// SocketPath is where the host of a data root listens.
+// SocketPath is where the host of a data root listens. It makes nothing.
 func SocketPath(dataRoot string) (string, error) {
-	dir, err := wire.SocketDir(filepath.Join(dataRoot, Directory))
+	dir, err := wire.FindSocketDir(filepath.Join(dataRoot, Directory))
 	return filepath.Join(dir, SocketName), err
 }
 
@@ -35,6 +41,11 @@ func (h *host) closeSocket() {
 	_ = h.socket.Close() // the server may have closed it
 	if err := h.socket.Remove(); err != nil {
 		h.log.Error("host.sock was not removed", "cause", err)
+	}
+	if h.forgetSocketDir != nil {
+		if err := h.forgetSocketDir(); err != nil {
+			h.log.Error("the note of host.sock's place was not removed", "cause", err)
+		}
 	}
 	if dir := filepath.Dir(h.socket.Path()); filepath.Base(dir) != Directory {
 		_ = os.Remove(dir) // where a long path moved it; left alone unless empty

@@ -8,17 +8,36 @@ import (
 )
 
 // Unlock is what `mosaic bus unlock` does: it removes the writer lock and the
-// sockets, host.sock among them, of a host that is provably gone, and says
-// which; see evidence.Unlock for the refusals.
+// sockets, host.sock among them, of a host that is provably gone, wherever
+// they can be, and says which; see evidence.Unlock for the refusals.
 func Unlock(dataRoot string) (evidence.Unlocked, error) {
-	bus := filepath.Join(dataRoot, busName)
-	sockets, err := wire.SocketDir(bus)
+	sockets, err := SocketPaths(dataRoot)
 	if err != nil {
 		return evidence.Unlocked{}, err
 	}
-	own, err := SocketPath(dataRoot)
-	if err != nil {
-		return evidence.Unlocked{}, err
+	return evidence.Unlock(filepath.Join(dataRoot, busName, lockName), sockets)
+}
+
+// SocketPaths are all paths at which the sockets of a data root can be: in it,
+// or where a long path moved them, now or at the last start.
+func SocketPaths(dataRoot string) ([]string, error) {
+	var paths []string
+	for _, of := range []struct {
+		directory string
+		names     []string
+	}{
+		{busName, []string{busSocket, humanName}},
+		{Directory, []string{SocketName}},
+	} {
+		places, err := wire.SocketPlaces(filepath.Join(dataRoot, of.directory))
+		if err != nil {
+			return nil, err
+		}
+		for _, place := range places {
+			for _, name := range of.names {
+				paths = append(paths, filepath.Join(place, name))
+			}
+		}
 	}
-	return evidence.Unlock(filepath.Join(bus, lockName), sockets, own)
+	return paths, nil
 }

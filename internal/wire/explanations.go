@@ -73,6 +73,20 @@ var Codes = []CodeInfo{
 		Remedy:   "See what is running with `mosaic runs`, and wait for a run to end before you launch again.",
 	},
 	{
+		Code:     CheckpointKeyMissing,
+		Sentence: "the record has no key to sign a checkpoint with, so nothing was signed",
+		Cause:    "checkpoint.key is not beside bus.sqlite; a restore that copied only the record leaves it behind.",
+		Remedy:   "Copy checkpoint.key and checkpoint.pub from the old directory bus; when they are lost, make new ones with `mosaic bus checkpoint --new-key`.",
+		Operator: true,
+	},
+	{
+		Code:     CheckpointUnverified,
+		Sentence: "the history holds this checkpoint, but nobody can say who signed it",
+		Cause:    "It is not signed with a key of checkpoint.pub beside the record, or that file is not there.",
+		Remedy:   "Put the checkpoint.pub of this record beside the file and run `mosaic bus verify --note FILE` again; without it the note proves as much as the place where you kept it.",
+		Operator: true,
+	},
+	{
 		Code:     CommandMissing,
 		Sentence: "this role has no command, so nothing was launched",
 		Cause:    "The harness exec runs a command, the launch gave none, and the organization file names none for the role.",
@@ -153,6 +167,13 @@ var Codes = []CodeInfo{
 		Remedy:   "Ask the person to change the messaging lists or the arbiter: `mosaic send human TEXT`.",
 	},
 	{
+		Code:     DiskFull,
+		Sentence: "the disk is full, so nothing was done",
+		Cause:    "The file system of the data root, or of the file to write, has no room left, or a quota is used up.",
+		Remedy:   "Free some space (`df -h` shows where it is short), then repeat the command.",
+		Operator: true,
+	},
+	{
 		Code:     EvidenceImmutable,
 		Sentence: "recorded evidence cannot be changed, and was not",
 		Cause:    "A statement tried to update or remove a row of an evidence table.",
@@ -230,6 +251,13 @@ var Codes = []CodeInfo{
 		Sentence: "the decision was not raised, because its options are not valid",
 		Cause:    "A decision has 2 to 9 options, each with its own short key and a text.",
 		Remedy:   "Correct the list and raise it again; `mosaic help call` shows an example.",
+	},
+	{
+		Code:     InvalidPath,
+		Sentence: "this path cannot be used here, so nothing was done",
+		Cause:    "It is too long, holds a NUL, or names something else than the plain file or the directory that is needed, such as a pipe, a device or a symbolic link.",
+		Remedy:   "Give another path; a data root has at most 900 bytes.",
+		Operator: true,
 	},
 	{
 		Code:     InvalidRecommendation,
@@ -417,6 +445,13 @@ var Codes = []CodeInfo{
 		Remedy:   "Repeat it as the person or as the role that it is for.",
 	},
 	{
+		Code:     ReadOnlyDisk,
+		Sentence: "the file system is read-only, so nothing was done",
+		Cause:    "The file system of the data root, or of the file to write, is mounted read-only; the kernel does that too when a disk fails.",
+		Remedy:   "Find out why with `findmnt` and `dmesg`, make it writable again, then repeat the command.",
+		Operator: true,
+	},
+	{
 		Code:     RequestTooLarge,
 		Sentence: "the request is larger than the bus takes, so it was not read",
 		Cause:    "A request line holds at most 64 KiB, and a message body at most 32 KiB.",
@@ -474,7 +509,7 @@ var Codes = []CodeInfo{
 		Code:     SocketExists,
 		Sentence: "a socket of a broker is in the way, so nothing was started",
 		Cause:    "A broker is running on this data root, or one ended without cleaning up.",
-		Remedy:   "Run `mosaic status`; when no broker answers, run `mosaic bus unlock`, which looks whether the old one is gone before it does anything.",
+		Remedy:   "Run `mosaic doctor`, which names it; `mosaic bus unlock` removes sockets at which provably nobody listens.",
 		Operator: true,
 	},
 	{
@@ -499,7 +534,7 @@ var Codes = []CodeInfo{
 		Code:     StorageUnavailable,
 		Sentence: "the record could not be made durable, so the request was not carried out",
 		Cause:    "The disk is full or failing, or the broker is stopping.",
-		Remedy:   "Tell the person who runs the host, and repeat the request after `mosaic status` says that the broker answers.",
+		Remedy:   "Tell the person who runs the host (`mosaic doctor` looks at the disk), and repeat the request after `mosaic status` says that the broker answers.",
 	},
 	{
 		Code:     StoreDamaged,

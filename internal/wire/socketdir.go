@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"syscall"
 )
 
 // MaxSocketPath is the longest socket path in bytes. The kernel takes 107;
@@ -28,22 +27,42 @@ func SocketDir(preferred string) (string, error) {
 	if fits(preferred) {
 		return preferred, nil
 	}
+	places, err := movedSocketDirs(preferred)
+	if err != nil {
+		return "", err
+	}
+	return places[0], ownDir(places[0])
+}
+
+// movedSocketDirs are the places for the sockets of a directory that is too
+// long for them, the preferred one first. There is at least one.
+func movedSocketDirs(preferred string) (places []string, err error) {
+	hash, err := socketHash(preferred)
+	if err != nil {
+		return nil, err
+	}
+	if runtime := os.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(runtime) {
+		if dir := filepath.Join(runtime, "mosaic-"+hash); fits(dir) && isOwn(runtime) == nil {
+			places = append(places, dir)
+		}
+	}
+	if dir := filepath.Join(os.TempDir(), "mosaic-"+strconv.Itoa(os.Geteuid())+"-"+hash); fits(dir) {
+		places = append(places, dir)
+	}
+	if len(places) == 0 {
+		return nil, RefuseField(InvalidPath, "TMPDIR")
+	}
+	return places, nil
+}
+
+// socketHash tells the directories of data roots apart.
+func socketHash(preferred string) (string, error) {
 	absolute, err := filepath.Abs(preferred)
 	if err != nil {
 		return "", err
 	}
 	sum := sha256.Sum256([]byte(absolute))
-	hash := hex.EncodeToString(sum[:8])
-	if runtime := os.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(runtime) {
-		if dir := filepath.Join(runtime, "mosaic-"+hash); fits(dir) && isOwn(runtime) == nil {
-			return dir, ownDir(dir)
-		}
-	}
-	dir := filepath.Join(os.TempDir(), "mosaic-"+strconv.Itoa(os.Geteuid())+"-"+hash)
-	if !fits(dir) {
-		return "", errors.New("wire: the temporary directory's path is too long for a socket")
-	}
-	return dir, ownDir(dir)
+	return hex.EncodeToString(sum[:8]), nil
 }
 
 func fits(dir string) bool { return len(dir)+1+len(longestSocket) <= MaxSocketPath }
@@ -63,8 +82,7 @@ func isOwn(dir string) error {
 	if err != nil {
 		return err
 	}
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	if !ok || int(stat.Uid) != os.Geteuid() || info.Mode() != fs.ModeDir|0o700 {
+	if !own(info) || info.Mode() != fs.ModeDir|0o700 {
 		return Refuse(UnsafePermissions)
 	}
 	return nil
