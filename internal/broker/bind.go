@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"path/filepath"
-	"regexp"
 
 	"github.com/google/uuid"
 
@@ -19,9 +18,9 @@ const threadDefinition = "assistant"
 var (
 	// moduleName is the form of a plug-in module's name (BUS-OPEN-03). Which
 	// harnesses there are is not the broker's business (BUS-CTL-32).
-	moduleName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,62}$`)
+	moduleName = wire.NewPattern(`^[a-z][a-z0-9-]{0,62}$`)
 	// opaque is the form of an address and an account (BUS-OPEN-05).
-	opaque = regexp.MustCompile(`^[ -~]{1,256}$`)
+	opaque = wire.NewPattern(`^[ -~]{1,256}$`)
 )
 
 // launchedBody is the body of session.launched: the identity that a rebind

@@ -2,7 +2,6 @@ package broker
 
 import (
 	"path/filepath"
-	"regexp"
 	"slices"
 
 	"mosaicstack.dev/mosaic/internal/org"
@@ -11,7 +10,7 @@ import (
 
 // key is the form of business ids, role instances and definitions
 // (BUS-OPEN-02).
-var key = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
+var key = wire.NewPattern(`^[a-z0-9][a-z0-9-]{0,62}$`)
 
 // reserved are the addresses that no role instance can have.
 var reserved = []wire.Role{wire.HumanRole, wire.TesterRole, wire.BusRole}

@@ -3,7 +3,6 @@ package broker
 import (
 	"context"
 	"encoding/json"
-	"regexp"
 	"strings"
 
 	"mosaicstack.dev/mosaic/internal/evidence"
@@ -18,9 +17,9 @@ const specPath = "spec/north-star.md"
 const defaultApproval = "yes"
 
 var (
-	optionKey      = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.:/-]{0,159}$`)
-	requirementRef = regexp.MustCompile(`^REQ-[A-Z]{1,64}-[1-9][0-9]{0,8}$`)
-	commitID       = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
+	optionKey      = wire.NewPattern(`^[A-Za-z0-9][A-Za-z0-9_.:/-]{0,159}$`)
+	requirementRef = wire.NewPattern(`^REQ-[A-Z]{1,64}-[1-9][0-9]{0,8}$`)
+	commitID       = wire.NewPattern(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
 )
 
 func raiseVerb() Verb {

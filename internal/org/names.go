@@ -2,7 +2,6 @@ package org
 
 import (
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -13,7 +12,7 @@ import (
 type pattern struct {
 	name  string // what the text should be
 	words string // how to write one
-	expr  *regexp.Regexp
+	expr  *wire.Pattern
 }
 
 func (p pattern) match(s string) bool { return p.expr.MatchString(s) }
@@ -22,19 +21,19 @@ func (p pattern) match(s string) bool { return p.expr.MatchString(s) }
 var (
 	keyForm = pattern{
 		name: "key", words: "lower case letters, digits and -, at most 63, a letter or digit first",
-		expr: regexp.MustCompile(`\A[a-z0-9][a-z0-9-]{0,62}\z`),
+		expr: wire.NewPattern(`\A[a-z0-9][a-z0-9-]{0,62}\z`),
 	}
 	moduleForm = pattern{
 		name: "module name", words: "lower case letters, digits and -, at most 63, a letter first",
-		expr: regexp.MustCompile(`\A[a-z][a-z0-9-]{0,62}\z`),
+		expr: wire.NewPattern(`\A[a-z][a-z0-9-]{0,62}\z`),
 	}
 	variableForm = pattern{
 		name: "name of a variable", words: "letters, digits and _, no digit first",
-		expr: regexp.MustCompile(`\A[A-Za-z_][A-Za-z0-9_]{0,127}\z`),
+		expr: wire.NewPattern(`\A[A-Za-z_][A-Za-z0-9_]{0,127}\z`),
 	}
 	varForm = pattern{
 		name: "name of a setting", words: "letters, digits, and . _ - between them",
-		expr: regexp.MustCompile(`\A[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?\z`),
+		expr: wire.NewPattern(`\A[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?\z`),
 	}
 )
 
