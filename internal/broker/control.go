@@ -40,7 +40,7 @@ func (b *Broker) runSession(cap wire.Capability) (Session, error) {
 // HostRefusals are the codes that the host may record (BUS-OPEN-16).
 var HostRefusals = []wire.Code{
 	wire.InstanceNotListed, wire.InstanceRunning, wire.Capacity,
-	wire.LaunchRevoked, wire.SpawnFailed, wire.SandboxUnavailable,
+	wire.LaunchRevoked, wire.SpawnFailed, wire.SandboxUnavailable, wire.SandboxLowered, wire.DataRootUnsafe,
 	wire.CommandMissing, wire.InvalidHarness, wire.ThreadRequired,
 	// Of a landing.
 	wire.ProjectNotFound, wire.ProjectUnsafe, wire.ProjectFailed, wire.BranchNotFound,

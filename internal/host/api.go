@@ -59,7 +59,7 @@ type BusinessStatus struct {
 type SandboxStatus struct {
 	Kind  string    `json:"kind"` // bubblewrap or none
 	Works bool      `json:"works"`
-	Code  wire.Code `json:"code,omitempty"` // sandbox-unavailable
+	Code  wire.Code `json:"code,omitempty"` // sandbox-unavailable or sandbox-lowered
 }
 
 // Refusal is one refusal that the host decided.

@@ -102,38 +102,65 @@ type host struct {
 	// landing lets one landing at a time happen, from the look at the branch
 	// to its move.
 	landing sync.Mutex
+	root    *root
 
 	mu           sync.Mutex // protects the fields below
 	organization *org.Organization
-	phase        Phase
-	since        wire.Timestamp
-	refusal      *Refusal
+	// sandboxed are the businesses that had a sandbox since the host started.
+	// Their file cannot take it away while it runs.
+	sandboxed map[wire.Business]bool
+	phase     Phase
+	since     wire.Timestamp
+	refusal   *Refusal
 }
 
 // start takes the parts of a host one after the other and gives them back when
 // one refuses.
 func start(ctx context.Context, o Options) (*host, error) {
-	h := &host{options: o, log: o.Log}
+	h := &host{options: o, log: o.Log, sandboxed: map[wire.Business]bool{}}
 	if h.log == nil {
 		h.log = slog.New(slog.DiscardHandler)
 	}
 	var err error
-	if h.organization, err = org.Load(o.DataRoot); err != nil {
+	if h.root, err = openRoot(o.DataRoot); err != nil {
 		return nil, err
 	}
+	if err := h.startIn(ctx); err != nil {
+		h.root.close()
+		return nil, err
+	}
+	h.serve()
+	return h, nil
+}
+
+func (h *host) startIn(ctx context.Context) error {
+	organization, err := org.Load(h.root.directory())
+	if err != nil {
+		return err
+	}
+	h.adopt(organization)
 	reply, err := h.startBroker(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := h.startRest(ctx, reply.Path); err != nil {
 		h.closeSocket()
 		for _, path := range slices.Backward(h.made) {
 			_ = os.Remove(path) // a directory only while it is empty
 		}
-		return nil, h.public(errors.Join(err, h.broker.Close()))
+		return h.public(errors.Join(err, h.broker.Close()))
 	}
-	h.serve()
-	return h, nil
+	return nil
+}
+
+// adopt makes an organization the one that counts.
+func (h *host) adopt(o *org.Organization) {
+	h.organization = o
+	for id, b := range o.Businesses {
+		if sandbox(b.Launch) != launch.None {
+			h.sandboxed[id] = true
+		}
+	}
 }
 
 func (h *host) startBroker(ctx context.Context) (broker.BootReply, error) {
@@ -162,6 +189,9 @@ func (h *host) startRest(ctx context.Context, busPath string) error {
 			h.made = append(h.made, path)
 		}
 		if err != nil {
+			return err
+		}
+		if err := h.root.keep(path); err != nil {
 			return err
 		}
 	}
@@ -209,6 +239,7 @@ func (h *host) stop() error {
 	h.serving.Wait()
 	h.closeSocket()
 	h.log.Info("stopped")
+	h.root.close()
 	reason := h.broker.Err() // nil unless it stopped by itself
 	closed := h.broker.Close()
 	if reason != nil {
@@ -242,16 +273,17 @@ func (h *host) public(err error) error {
 // leaves the one before in place: a person who is in the middle of a change
 // must not stop the team. Instances and authority count from the next start of
 // the host, since the broker has them; limits, harnesses, commands and the
-// instance list count from the next launch (BUS-OPEN-97, BUS-CTL-34).
+// instance list count from the next launch (BUS-OPEN-97, BUS-CTL-34), and so
+// does the sandbox, which can only be added (see lowered).
 func (h *host) configured() *org.Organization {
-	latest, err := org.Load(h.options.DataRoot)
+	latest, err := org.Load(h.root.directory())
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if err != nil {
 		h.log.Warn("the organization file does not load; the one before counts", "cause", err)
 		return h.organization
 	}
-	h.organization = latest
+	h.adopt(latest)
 	return latest
 }
 

@@ -85,6 +85,9 @@ func personsOwn(a LaunchArgs) string {
 // launchRequest is the launch that is asked for, as far as the organization and
 // the broker's roles can tell that it can be.
 func (h *host) launchRequest(who caller, a LaunchArgs) (launch.Request, error) {
+	if err := h.root.check(); err != nil {
+		return launch.Request{}, err
+	}
 	o := h.configured()
 	b, found := o.Businesses[who.business]
 	instance, known := o.Resolve(who.business)[a.Instance]
@@ -104,7 +107,18 @@ func (h *host) launchRequest(who caller, a LaunchArgs) (launch.Request, error) {
 	if err == nil && !o.HarnessOn(q.Harness) {
 		err = wire.RefuseField(wire.InvalidHarness, "harness")
 	}
+	if err == nil && h.lowered(b.ID, q.Sandbox) {
+		err = wire.Refuse(wire.SandboxLowered)
+	}
 	return q, err
+}
+
+// lowered says whether a business that had a sandbox since the host started is
+// to run without.
+func (h *host) lowered(business wire.Business, kind launch.Kind) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return kind == launch.None && h.sandboxed[business]
 }
 
 // request is what runs: what the person gave, else what the organization says.

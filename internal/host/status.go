@@ -64,7 +64,7 @@ func (h *host) businessStatus(ctx context.Context, id wire.Business, l *org.Laun
 	if err != nil {
 		return BusinessStatus{}, err
 	}
-	s := BusinessStatus{ID: id, Launches: "allowed", Sandbox: h.sandboxStatus(l)}
+	s := BusinessStatus{ID: id, Launches: "allowed", Sandbox: h.sandboxStatus(id, l)}
 	if revoked {
 		s.Launches = "revoked"
 	}
@@ -79,8 +79,11 @@ func (h *host) businessStatus(ctx context.Context, id wire.Business, l *org.Laun
 	return s, nil
 }
 
-func (h *host) sandboxStatus(l *org.Launch) SandboxStatus {
+func (h *host) sandboxStatus(id wire.Business, l *org.Launch) SandboxStatus {
 	kind := sandbox(l)
+	if h.lowered(id, kind) {
+		return SandboxStatus{Kind: string(launch.Bubblewrap), Code: wire.SandboxLowered}
+	}
 	s := SandboxStatus{Kind: string(kind), Works: h.launcher.SandboxWorks(kind)}
 	if !s.Works {
 		s.Code = wire.SandboxUnavailable

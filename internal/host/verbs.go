@@ -43,7 +43,7 @@ type none struct{}
 // launchCodes are what a launch may answer.
 var launchCodes = []wire.Code{
 	wire.UnknownRole, wire.LaunchRevoked, wire.InstanceNotListed, wire.InstanceRunning, wire.Capacity,
-	wire.SandboxUnavailable, wire.InvalidHarness, wire.CommandMissing, wire.SpawnFailed, wire.ThreadRequired, wire.Unavailable,
+	wire.SandboxUnavailable, wire.SandboxLowered, wire.DataRootUnsafe, wire.InvalidHarness, wire.CommandMissing, wire.SpawnFailed, wire.ThreadRequired, wire.Unavailable,
 	wire.NotHolder, wire.DecisionRequired, wire.DecisionNotFound, wire.DecisionOpen, wire.DecisionRefused,
 	wire.DecisionMismatch, wire.DecisionConsumed,
 }
