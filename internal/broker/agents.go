@@ -22,6 +22,7 @@ type agentState struct {
 	State       string        `json:"state"`   // working, waiting or idle
 	Working     *working      `json:"working"` // null when it has nothing unread
 	InputNeeded []inputNeeded `json:"inputNeeded"`
+	More        int64         `json:"inputNeededMore"` // decisions beyond the 50 of InputNeeded
 	Stranded    []stranded    `json:"stranded"`
 }
 
@@ -41,6 +42,13 @@ type inputNeeded struct {
 	Blocking bool            `json:"blocking"`
 	TaskRef  *wire.TaskRef   `json:"task_ref"`
 	At       wire.Timestamp  `json:"at"`
+	Clipped  bool            `json:"clipped,omitempty"` // there was no room for the whole question
+}
+
+// waits are the decisions of one role that wait for the human.
+type waits struct {
+	first []inputNeeded
+	more  int64
 }
 
 // stranded is a message that an earlier holder received and never read; nobody
@@ -95,10 +103,10 @@ func (c *Call) agent(claim evidence.Claim) (agent, error) {
 	return a, err
 }
 
-func (c *Call) agentState(a agent, needed []inputNeeded) (agentState, error) {
+func (c *Call) agentState(a agent, needed waits) (agentState, error) {
 	b, lane := c.Session.Business.ID, evidence.Lane(a.Role)
-	state := agentState{agent: a, State: "idle", InputNeeded: list(needed), Stranded: []stranded{}}
-	if len(needed) > 0 {
+	state := agentState{agent: a, State: "idle", InputNeeded: list(needed.first), More: needed.more, Stranded: []stranded{}}
+	if len(needed.first) > 0 {
 		state.State = "waiting"
 	}
 	n, since, err := c.Rows.UnreadBy(b, lane, a.Run)
@@ -116,14 +124,32 @@ func (c *Call) agentState(a agent, needed []inputNeeded) (agentState, error) {
 }
 
 // inputNeeded groups the human's open decisions by the role that raised them,
-// in the order of the inbox (BUS-AGENT-10, 11).
-func (c *Call) inputNeeded() (map[wire.Role][]inputNeeded, error) {
-	open, err := c.Rows.OpenDecisions(c.Session.Business.ID, wire.HumanRole)
-	needed := make(map[wire.Role][]inputNeeded)
-	for _, d := range open {
-		needed[d.RaisedByRole] = append(needed[d.RaisedByRole], inputNeeded{
-			ID: d.ID, Question: d.Question, Class: d.Class, Blocking: d.Blocking, TaskRef: d.TaskRef, At: d.At,
-		})
+// in the order of the inbox (BUS-AGENT-10, 11), the first 50 of each.
+func (c *Call) inputNeeded() (map[wire.Role]waits, error) {
+	open, err := c.Rows.InputNeeded(c.Session.Business.ID)
+	if err != nil {
+		return nil, err
 	}
-	return needed, err
+	needed, left := make(map[wire.Role]waits), room(listBytes)
+	for _, d := range open {
+		w := needed[d.RaisedByRole]
+		if len(w.first) == maxInputNeeded {
+			w.more++
+			needed[d.RaisedByRole] = w
+			continue
+		}
+		item := inputNeeded{
+			ID: d.ID, Question: d.Question, Class: d.Class, Blocking: d.Blocking, TaskRef: d.TaskRef, At: d.At,
+		}
+		whole, err := left.takes(item)
+		if err != nil {
+			return nil, err
+		}
+		if !whole {
+			item.Question, item.Clipped = clip(d.Question, clipQuestion), true
+		}
+		w.first = append(w.first, item)
+		needed[d.RaisedByRole] = w
+	}
+	return needed, nil
 }

@@ -45,7 +45,7 @@ func TestAgentsListsHeldRoles(t *testing.T) {
 		t.Errorf("agents for a role (-want +got):\n%s", diff)
 	}
 	for _, row := range want {
-		row["state"], row["working"], row["inputNeeded"], row["stranded"] = "idle", nil, []any{}, []any{}
+		row["state"], row["working"], row["inputNeeded"], row["inputNeededMore"], row["stranded"] = "idle", nil, []any{}, 0.0, []any{}
 	}
 	for _, s := range []session{tb.human(), tb.reader()} {
 		seen := get[[]map[string]any](tb, s, "agents", nil)

@@ -13,6 +13,10 @@ import (
 // specPath is the one file that a raise can cite (BUS-DEC-47).
 const specPath = "spec/north-star.md"
 
+// maxOpen is how many open decisions a role instance can have. Whoever decides
+// reads them one by one, so more could only hide those of other roles.
+const maxOpen = 100
+
 // defaultApproval is the approvalChoice of a raise that names none (BUS-AUTH-19).
 const defaultApproval = "yes"
 
@@ -34,7 +38,7 @@ func raiseVerb() Verb {
 			wire.UnknownAction, wire.UnknownRole, wire.InvalidChoice, wire.TaskRequired,
 			wire.InvalidSpecCitation, wire.ProjectNotFound, wire.ProjectFileMissing, wire.ProjectUnsafe,
 			wire.StaleSpec, wire.SpecUnconfirmed,
-			wire.DecisionRouteRefused, wire.SupersedeRefused,
+			wire.DecisionRouteRefused, wire.SupersedeRefused, wire.TooManyOpen,
 		},
 	}, raiseDecision)
 	v.prepare = prepareRaise
@@ -102,7 +106,7 @@ func prepareRaise(ctx context.Context, b *Broker, s Session, args any) (any, err
 //	invalid-spec-citation  a citation is complete and well-formed
 //
 // After it come the committed spec, the route's messaging lists, and in the
-// transaction what the raise supersedes.
+// transaction what the raise supersedes or how many the role has open.
 func (s Session) planRaise(a raiseArgs) (plan, error) {
 	options, err := parseOptions(a.Options)
 	if err != nil {
@@ -292,9 +296,18 @@ func (s Session) route(d *evidence.Decision) wire.Role {
 func raiseDecision(c *Call, _ raiseArgs) (any, error) {
 	p := c.Prepared.(plan)
 	d := p.decision
-	if d.Supersedes != nil {
+	switch {
+	case d.Supersedes != nil: // closes one for the one it opens
 		if err := c.checkSupersede(*d.Supersedes); err != nil {
 			return nil, err
+		}
+	case d.Class != evidence.WithinRole: // which closes itself
+		open, err := c.Rows.OpenRaisedBy(d.Business, d.RaisedByRole)
+		if err != nil {
+			return nil, err
+		}
+		if open >= maxOpen {
+			return nil, wire.Refuse(wire.TooManyOpen)
 		}
 	}
 	if d.Action == org.ActionRoleRevoke {

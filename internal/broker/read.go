@@ -7,11 +7,14 @@ import (
 
 // Sizes of the reads that do not page.
 const (
-	recentDecisions = 50 // of decisions recent (BUS-READ-12)
-	maxReplies      = 50 // of replies (BUS-READ-21)
-	inboxMessages   = 50 // of the human's inbox; unread says how many there are
-	maxStranded     = 50 // of agents (BUS-AGENT-22)
-	feedPage        = 50 // the default of messages (BUS-READ-28)
+	recentDecisions = 50  // of decisions recent (BUS-READ-12)
+	roleDecisions   = 100 // of decisions roles
+	inboxDecisions  = 50  // of an inbox; more says how many there are beyond
+	maxInputNeeded  = 50  // of each agent of agents
+	maxReplies      = 50  // of replies (BUS-READ-21)
+	inboxMessages   = 50  // of the human's inbox; unread says how many there are
+	maxStranded     = 50  // of agents (BUS-AGENT-22)
+	feedPage        = 50  // the default of messages (BUS-READ-28)
 	maxFeedPage     = 200
 )
 
@@ -19,7 +22,7 @@ var readVerbs = []Verb{
 	read(Verb{
 		Name:     "inbox",
 		Sessions: RoleSession | HumanSession | ReaderSession,
-		Summary:  "Show the decisions and messages that wait for you",
+		Summary:  "Show the decisions and messages that wait for you, at most 50 of each",
 		Example:  `{}`,
 	}, readInbox),
 	read(Verb{
@@ -37,7 +40,7 @@ var readVerbs = []Verb{
 	read(Verb{
 		Name:     "decisions",
 		Sessions: HumanSession | ReaderSession,
-		Summary:  "List the open decisions that roles have, or the last ones that were closed",
+		Summary:  "List the oldest 100 open decisions that roles have, or the last 50 that were closed",
 		Example:  `{"list":"recent"}`,
 	}, readDecisions),
 	read(Verb{
@@ -70,16 +73,23 @@ type decisionsArgs struct {
 	List string `json:"list"` // roles or recent
 }
 
-// readDecisions lists decisions (BUS-READ-08 to 16).
+// readDecisions lists decisions (BUS-READ-08 to 16); those that the list has no
+// room for are clipped.
 func readDecisions(c *Call, a decisionsArgs) (any, error) {
 	b := c.Session.Business.ID
 	switch a.List {
 	case "roles":
-		rows, err := c.Rows.OpenRoleDecisions(b)
-		return list(rows), err
+		rows, err := c.Rows.OpenRoleDecisions(b, roleDecisions)
+		if err != nil {
+			return nil, err
+		}
+		return fitDecisions(rows)
 	case "recent":
 		rows, err := c.Rows.RecentDecisions(b, recentDecisions)
-		return list(rows), err
+		if err != nil {
+			return nil, err
+		}
+		return fitClosed(rows)
 	}
 	return nil, wire.RefuseField(wire.InvalidRequest, "list")
 }

@@ -16,6 +16,7 @@ import (
 // of its undelivered messages instead of a list.
 type inbox struct {
 	Decisions []decision     `json:"decisions"`
+	More      int            `json:"more"` // open decisions beyond these
 	Messages  raw            `json:"messages"`
 	Unread    int            `json:"unread"` // all of the person's; Messages may hold fewer
 	At        wire.Timestamp `json:"at"`
@@ -63,6 +64,10 @@ func showInbox(w *screen, box inbox) {
 		for _, o := range d.Options {
 			w.line("  mosaic decide %s %s", short(d.ID), o.Key)
 		}
+	}
+	if box.More > 0 {
+		w.gap()
+		w.line("%s wait; these are shown first. Answer or withdraw some of these to see the others.", plural(len(box.Decisions)+box.More, "decision"))
 	}
 	switch {
 	case len(messages) > 0:
@@ -122,6 +127,9 @@ func showDecision(w *screen, d decision, now time.Time) {
 		facts = append(facts, "routed to "+string(d.Route))
 	}
 	w.line("  %s", w.dim("%s", strings.Join(facts, "; ")))
+	if d.Clipped {
+		w.line("  Its texts are cut here; whole: mosaic trail %s", short(d.ID))
+	}
 }
 
 func (a *app) decideCommand() *cobra.Command {
@@ -260,11 +268,14 @@ func openDecisions(ctx context.Context, s *session) ([]decision, error) {
 }
 
 // findDecision finds the decision that typed names: an open one by part of its
-// id, any by its whole id.
+// id, any by its whole id, which needs no list. Its texts are whole.
 func findDecision(ctx context.Context, s *session, typed string) (decision, error) {
-	open, err := openDecisions(ctx, s)
-	if err != nil {
-		return decision{}, err
+	var open []decision
+	if !wholeID.MatchString(strings.ToLower(strings.TrimSpace(typed))) {
+		var err error
+		if open, err = openDecisions(ctx, s); err != nil {
+			return decision{}, err
+		}
 	}
 	ids := make([]wire.DecisionID, len(open))
 	for i, d := range open {
@@ -275,7 +286,7 @@ func findDecision(ctx context.Context, s *session, typed string) (decision, erro
 		return decision{}, err
 	}
 	for _, d := range open {
-		if d.ID == id {
+		if d.ID == id && !d.Clipped {
 			return d, nil
 		}
 	}

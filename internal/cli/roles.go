@@ -25,6 +25,7 @@ type agent struct {
 		ID       wire.DecisionID `json:"id"`
 		Question string          `json:"question"`
 	} `json:"inputNeeded"`
+	More     int `json:"inputNeededMore"` // decisions beyond these
 	Stranded []struct {
 		ID   wire.MessageID `json:"id"`
 		From wire.Role      `json:"from"`
@@ -76,6 +77,9 @@ func showAgents(w *screen, agents []agent) {
 	for _, g := range agents {
 		for _, d := range g.InputNeeded {
 			w.line("%s waits for your answer to %s: %s", g.Role, short(d.ID), cut(visible(d.Question), 40))
+		}
+		if g.More > 0 {
+			w.line("%s waits for %d more answers.", g.Role, g.More)
 		}
 		for _, m := range g.Stranded {
 			w.line("%s never read %s from %s; send it again if it still matters.", g.Role, short(m.ID), m.From)

@@ -63,6 +63,7 @@ type decision struct {
 	At             wire.Timestamp   `json:"at"`
 	Authorization  authorization    `json:"authorization"`
 	Closed         *decisionEvent   `json:"closed,omitempty"`
+	Clipped        bool             `json:"clipped,omitempty"` // its texts are cut
 }
 
 // Kinds of decisionEvent.

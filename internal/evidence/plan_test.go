@@ -149,8 +149,8 @@ func TestCostDoesNotGrow(t *testing.T) {
 			read("holder", func() error { _, err := s.Holder(acme, "rev"); return err })
 			read("holders", func() error { _, err := s.Holders(acme); return err })
 			read("runs", func() error { _, err := s.RunsNotEnded(); return err })
-			read("open", func() error { _, err := s.OpenDecisions(acme, "human"); return err })
-			read("open roles", func() error { _, err := s.OpenRoleDecisions(acme); return err })
+			read("open", func() error { _, err := s.OpenDecisions(acme, "human", 100); return err })
+			read("open roles", func() error { _, err := s.OpenRoleDecisions(acme, 100); return err })
 			read("recent", func() error { _, err := s.RecentDecisions(acme, 1); return err })
 			read("launch", func() error { _, err := s.LaunchState(acme); return err })
 			return nil

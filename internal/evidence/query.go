@@ -26,6 +26,9 @@ const (
 	qDecisionClose
 	qDecisionSpent
 	qOpenDecisions
+	qOpenCount
+	qOpenRaisedBy
+	qInputNeeded
 	qOpenRoleDecisions
 	qRecentDecisions
 	qReplies
@@ -99,9 +102,18 @@ var queries = [numQueries]string{
 		WHERE e.decision = ?1 AND e.kind <> 'seen'`,
 	qDecisionSpent: `SELECT ` + eventColumns + ` FROM events e WHERE e.spends = ?1`,
 	qOpenDecisions: `SELECT ` + decisionColumns + ` FROM decision_open o CROSS JOIN decisions d ON d.seq = o.seq
-		WHERE o.business = ?1 AND o.route = ?2 ORDER BY o.gated DESC, o.seq`,
+		WHERE o.business = ?1 AND o.route = ?2 ORDER BY o.gated DESC, o.seq LIMIT ?3`,
+	qOpenCount: `SELECT count(*) FROM decision_open WHERE business = ?1 AND route = ?2`,
+	// These two look at every open decision of the business, of which a role
+	// can have no more than a few (see AppendDecision's callers); closed ones
+	// cost nothing.
+	qOpenRaisedBy: `SELECT count(*) FROM decision_open o CROSS JOIN decisions d ON d.seq = o.seq
+		WHERE o.business = ?1 AND d.raised_by_role = ?2`,
+	qInputNeeded: `SELECT d.raised_by_role, d.id, d.question, d.class, d.blocking, d.task_ref, d.at
+		FROM decision_open o CROSS JOIN decisions d ON d.seq = o.seq
+		WHERE o.business = ?1 AND o.route = 'human' ORDER BY o.gated DESC, o.seq`,
 	qOpenRoleDecisions: `SELECT ` + decisionColumns + ` FROM decision_open o CROSS JOIN decisions d ON d.seq = o.seq
-		WHERE o.business = ?1 AND o.route <> 'human' ORDER BY o.seq`,
+		WHERE o.business = ?1 AND o.route <> 'human' ORDER BY o.seq LIMIT ?2`,
 	qRecentDecisions: `SELECT ` + decisionColumns + `, ` + decisionEventColumns + `
 		FROM decision_events e CROSS JOIN decisions d ON d.id = e.decision
 		WHERE e.business = ?1 AND e.kind <> 'seen' ORDER BY e.seq DESC LIMIT ?2`,

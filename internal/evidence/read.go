@@ -78,16 +78,44 @@ func (r *Rows) DecisionSpent(id wire.DecisionID) (*Event, error) {
 	return first(r.c.query(qDecisionSpent).text(1, string(id)), scanEvent)
 }
 
-// OpenDecisions returns the open decisions routed to one address, gated first,
-// then oldest (BUS-READ-03).
-func (r *Rows) OpenDecisions(b wire.Business, route wire.Role) ([]Decision, error) {
-	return list(r.c.query(qOpenDecisions).text(1, string(b)).text(2, string(route)), scanDecision)
+// OpenDecisions returns at most n of the open decisions routed to one address,
+// gated first, then oldest (BUS-READ-03).
+func (r *Rows) OpenDecisions(b wire.Business, route wire.Role, n int) ([]Decision, error) {
+	s := r.c.query(qOpenDecisions).text(1, string(b)).text(2, string(route)).integer(3, int64(n))
+	return list(s, scanDecision)
 }
 
-// OpenRoleDecisions returns the open decisions routed to any role, never to
-// the human, oldest first (BUS-READ-10).
-func (r *Rows) OpenRoleDecisions(b wire.Business) ([]Decision, error) {
-	return list(r.c.query(qOpenRoleDecisions).text(1, string(b)), scanDecision)
+// OpenCount returns how many open decisions are routed to one address.
+func (r *Rows) OpenCount(b wire.Business, route wire.Role) (int64, error) {
+	return number(r.c.query(qOpenCount).text(1, string(b)).text(2, string(route)))
+}
+
+// OpenRaisedBy returns how many open decisions a role instance raised.
+func (r *Rows) OpenRaisedBy(b wire.Business, role wire.Role) (int64, error) {
+	return number(r.c.query(qOpenRaisedBy).text(1, string(b)).text(2, string(role)))
+}
+
+// InputNeeded is what agents shows of an open decision routed to the human.
+type InputNeeded struct {
+	RaisedByRole wire.Role
+	ID           wire.DecisionID
+	Question     string
+	Class        Class
+	Blocking     bool
+	TaskRef      *wire.TaskRef
+	At           wire.Timestamp
+}
+
+// InputNeeded returns the open decisions routed to the human in the order of
+// the inbox (BUS-AGENT-11).
+func (r *Rows) InputNeeded(b wire.Business) ([]InputNeeded, error) {
+	return list(r.c.query(qInputNeeded).text(1, string(b)), scanInputNeeded)
+}
+
+// OpenRoleDecisions returns at most n of the open decisions routed to any role,
+// never to the human, oldest first (BUS-READ-10).
+func (r *Rows) OpenRoleDecisions(b wire.Business, n int) ([]Decision, error) {
+	return list(r.c.query(qOpenRoleDecisions).text(1, string(b)).integer(2, int64(n)), scanDecision)
 }
 
 // ClosedDecision is a decision with the event that closed it.

@@ -282,13 +282,13 @@ func TestDecisions(t *testing.T) {
 		return ids
 	}
 	w.view(func(s *Snapshot) error {
-		if got := idsOf(s.OpenDecisions(acme, "human")); cmp.Diff([]wire.DecisionID{b.ID, a.ID}, got) != "" {
+		if got := idsOf(s.OpenDecisions(acme, "human", 100)); cmp.Diff([]wire.DecisionID{b.ID, a.ID}, got) != "" {
 			t.Errorf("the human's: %v", got)
 		}
-		if got := idsOf(s.OpenRoleDecisions(acme)); cmp.Diff([]wire.DecisionID{c.ID, d.ID}, got) != "" {
+		if got := idsOf(s.OpenRoleDecisions(acme, 100)); cmp.Diff([]wire.DecisionID{c.ID, d.ID}, got) != "" {
 			t.Errorf("the roles': %v", got)
 		}
-		if got := idsOf(s.OpenDecisions("other", "human")); got != nil {
+		if got := idsOf(s.OpenDecisions("other", "human", 100)); got != nil {
 			t.Errorf("another business's: %v", got)
 		}
 		if e, err := s.DecisionClose(c.ID); e != nil || err != nil {
@@ -299,7 +299,7 @@ func TestDecisions(t *testing.T) {
 	closed := w.decide(b.ID, "no")
 	w.decide(d.ID, "yes")
 	w.view(func(s *Snapshot) error {
-		if got := idsOf(s.OpenDecisions(acme, "human")); cmp.Diff([]wire.DecisionID{a.ID}, got) != "" {
+		if got := idsOf(s.OpenDecisions(acme, "human", 100)); cmp.Diff([]wire.DecisionID{a.ID}, got) != "" {
 			t.Errorf("the human's: %v", got)
 		}
 		recent, err := s.RecentDecisions(acme, 50)

@@ -159,6 +159,9 @@ type Decision struct {
 	HolderRun      *wire.Run        `json:"holder_run"`
 	At             wire.Timestamp   `json:"at"`
 	Authorization  Authorization    `json:"authorization"`
+	// Clipped is set by a list that had no room for the whole question and
+	// option texts. It is no column.
+	Clipped bool `json:"clipped,omitempty"`
 }
 
 // DecisionEventKind is what happened to a decision after its raise.

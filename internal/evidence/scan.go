@@ -151,6 +151,15 @@ func readDecision(r *row) Decision {
 	return d
 }
 
+func scanInputNeeded(s *stmt) InputNeeded {
+	r := &row{s: s}
+	return InputNeeded{
+		RaisedByRole: scanText[wire.Role](r), ID: scanText[wire.DecisionID](r), Question: r.text(),
+		Class: scanText[Class](r), Blocking: r.integer() != 0,
+		TaskRef: scanNull[wire.TaskRef](r), At: scanText[wire.Timestamp](r),
+	}
+}
+
 func scanDecisionEvent(s *stmt) DecisionEvent { return readDecisionEvent(&row{s: s}) }
 
 func readDecisionEvent(r *row) DecisionEvent {

@@ -106,6 +106,7 @@ const (
 	ThreadRequiredReply     Code = "thread-required-reply-to-thread-message"
 	ThreadRequiredSend      Code = "thread-required-use-thread-send"
 	TimedOut                Code = "timed-out"
+	TooManyOpen             Code = "too-many-open"
 	Unavailable             Code = "unavailable"
 	UnknownAction           Code = "unknown-action"
 	UnknownCapability       Code = "unknown-capability"

@@ -657,6 +657,12 @@ var Codes = []CodeInfo{
 		Remedy:   "Wait again, or go on with other work and ask later.",
 	},
 	{
+		Code:     TooManyOpen,
+		Sentence: "this role has 100 open decisions, so no further one was raised",
+		Cause:    "Whoever decides reads open decisions one by one, so a role can have no more of them; each answer or withdrawal frees a place.",
+		Remedy:   "Withdraw one of yours that no longer matters with `mosaic withdraw ID`, replace one with --supersedes, or go on with other work until one is answered.",
+	},
+	{
 		Code:     Unavailable,
 		Sentence: "the bus cannot be reached, so nothing was sent",
 		Cause:    "No broker listens on the socket, or its path is wrong.",
