@@ -250,10 +250,10 @@ func (a *app) checkHost() check {
 	if err != nil {
 		return check{"host", checkFailed, err.Error(), ""}
 	}
-	conn, err := net.DialTimeout("unix", sockets.Host, time.Second)
+	conn, err := net.DialTimeout("unix", sockets.HostHuman, time.Second)
 	if err != nil {
 		return check{"host", checkWarning, "it does not run", "mosaic up --detach"}
 	}
 	conn.Close()
-	return ok("host", "it listens at %s", sockets.Host)
+	return ok("host", "it listens at %s", sockets.HostHuman)
 }

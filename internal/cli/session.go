@@ -54,7 +54,7 @@ func (a *app) session() (*session, error) {
 		return nil, err
 	}
 	auth := client.Human(proof.PID, proof.Nonce, string(business))
-	return &session{bus: client.New(sockets.Human, auth), host: client.New(sockets.Host, auth, patient)}, nil
+	return &session{bus: client.New(sockets.Human, auth), host: client.New(sockets.HostHuman, auth, patient)}, nil
 }
 
 // sockets are where the sockets of the data root are: a long path has them
@@ -68,14 +68,15 @@ func (a *app) sockets() (host.Sockets, error) {
 	if err != nil {
 		return host.Sockets{}, err
 	}
-	own, err := wire.FindSocketDir(filepath.Join(root, "host"))
+	own, err := wire.FindSocketDir(filepath.Join(root, host.Directory))
 	if err != nil {
 		return host.Sockets{}, err
 	}
 	return host.Sockets{
-		Bus:   filepath.Join(bus, broker.BusSocket),
-		Human: filepath.Join(bus, broker.HumanSocket),
-		Host:  filepath.Join(own, "host.sock"),
+		Bus:       filepath.Join(bus, broker.BusSocket),
+		Human:     filepath.Join(bus, broker.HumanSocket),
+		Host:      filepath.Join(own, host.SocketName),
+		HostHuman: filepath.Join(own, host.HumanSocketName),
 	}, nil
 }
 

@@ -38,11 +38,13 @@ const (
 )
 
 // Sockets are the real paths: a data root with a long path has them elsewhere.
-// A role sees bus and host, never the human's.
+// A role sees bus and host, never the person's two.
 type Sockets struct {
 	Bus   string `json:"bus"`
 	Human string `json:"human,omitempty"`
 	Host  string `json:"host"`
+	// HostHuman is where the person asks the host.
+	HostHuman string `json:"hostHuman,omitempty"`
 }
 
 // BusinessStatus is what launches of one business meet.

@@ -230,7 +230,7 @@ func (h *testHost) refusedStart(code wire.Code) {
 func (h *testHost) call(verb string, args, result any) error {
 	h.t.Helper()
 	auth := client.Human(os.Getpid(), h.nonce, "acme")
-	return client.New(h.status.Sockets.Host, auth, client.Timeout(time.Minute)).Call(h.t.Context(), verb, args, result)
+	return client.New(h.status.Sockets.HostHuman, auth, client.Timeout(time.Minute)).Call(h.t.Context(), verb, args, result)
 }
 
 // do is a verb of host.sock by the person that must succeed.

@@ -20,9 +20,11 @@ import (
 
 // Names of what the host keeps in the data root.
 const (
-	Directory  = "host"      // 0700
-	SocketName = "host.sock" // in Directory, or where a long path moves it
-	runsName   = "runs"
+	Directory = "host" // 0700
+	// In Directory, or where a long path moves them.
+	SocketName      = "host.sock"
+	HumanSocketName = "human.sock"
+	runsName        = "runs"
 	// The broker's own, in bus or where a long path moves them.
 	busName   = "bus"
 	lockName  = "writer.lock"
@@ -84,12 +86,11 @@ func Run(ctx context.Context, o Options) error {
 
 // host is a running trusted host.
 type host struct {
-	options  Options
-	log      *slog.Logger
-	broker   *broker.Broker
-	launcher *launch.Launcher
-	server   wire.Server
-	socket   *wire.Socket
+	options   Options
+	log       *slog.Logger
+	broker    *broker.Broker
+	launcher  *launch.Launcher
+	entrances [2]entrance
 	// made are the directories that this start made, to be taken away again
 	// when it is refused.
 	made []string
@@ -144,7 +145,7 @@ func (h *host) startIn(ctx context.Context) error {
 		return err
 	}
 	if err := h.startRest(ctx, reply.Path); err != nil {
-		h.closeSocket()
+		h.closeSockets()
 		for _, path := range slices.Backward(h.made) {
 			_ = os.Remove(path) // a directory only while it is empty
 		}
@@ -199,7 +200,8 @@ func (h *host) startRest(ctx context.Context, busPath string) error {
 		return err
 	}
 	h.sockets = Sockets{
-		Bus: filepath.Join(busPath, busSocket), Human: filepath.Join(busPath, humanName), Host: h.socket.Path(),
+		Bus: filepath.Join(busPath, busSocket), Human: filepath.Join(busPath, humanName),
+		Host: h.entrances[forRuns].socket.Path(), HostHuman: h.entrances[forPerson].socket.Path(),
 	}
 	if err := h.endLostRuns(ctx); err != nil {
 		return err
@@ -233,11 +235,9 @@ func (h *host) stop() error {
 	h.launcher.Close(launch.HostStopped)
 	ctx, cancel := context.WithTimeout(context.Background(), shutdownPatience)
 	defer cancel()
-	if err := h.server.Shutdown(ctx); err != nil {
-		h.log.Warn("requests were cut off at the end", "cause", err)
-	}
+	h.shutDown(ctx)
 	h.serving.Wait()
-	h.closeSocket()
+	h.closeSockets()
 	h.log.Info("stopped")
 	h.root.close()
 	reason := h.broker.Err() // nil unless it stopped by itself

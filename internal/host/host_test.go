@@ -156,7 +156,7 @@ func TestAStopInOrderLeavesNothing(t *testing.T) {
 				t.Errorf("the evidence ends with %s", last)
 			}
 		}
-		for _, path := range []string{"bus/writer.lock", "bus/bus.sock", "bus/human.sock", "host/host.sock"} {
+		for _, path := range []string{"bus/writer.lock", "bus/bus.sock", "bus/human.sock", "host/host.sock", "host/human.sock"} {
 			if _, err := os.Lstat(filepath.Join(h.root, path)); err == nil {
 				t.Errorf("%s is left", path)
 			}
@@ -202,7 +202,7 @@ func TestAKilledHostsRunsAreLost(t *testing.T) {
 	t.Parallel()
 	kinds(t, func(t *testing.T, kind launch.Kind) {
 		h := prepareHost(t, t.TempDir(), kind)
-		h.status.Sockets = &Sockets{Host: h.root + "/host/host.sock", Bus: h.root + "/bus/bus.sock", Human: h.root + "/bus/human.sock"}
+		h.status.Sockets = &Sockets{Host: h.root + "/host/host.sock", HostHuman: h.root + "/host/human.sock", Bus: h.root + "/bus/bus.sock", Human: h.root + "/bus/human.sock"}
 		host := exec.Command(h.self, "host-that-dies", h.root)
 		host.Env = append(os.Environ(), "HOST_TEST_NONCE="+h.nonce)
 		out, err := host.StdoutPipe()
@@ -232,7 +232,7 @@ func TestAKilledHostsRunsAreLost(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, name := range []string{"/bus/bus.sock", "/bus/human.sock", "/host/host.sock", "/bus/writer.lock"} {
+		for _, name := range []string{"/bus/bus.sock", "/bus/human.sock", "/host/host.sock", "/host/human.sock", "/bus/writer.lock"} {
 			if !slices.Contains(unlocked.Removed, h.root+name) {
 				t.Errorf("unlock removed %v, not %s", unlocked.Removed, name)
 			}
@@ -338,7 +338,7 @@ func TestTheLogHoldsNoSecrets(t *testing.T) {
 	_ = a.host("launch", LaunchArgs{Instance: "rev"}, nil)
 	_ = a.host("no-such-verb", none{}, nil)
 	h.human("message.send", map[string]string{"to": "dev", "body": body})
-	_ = client.New(h.status.Sockets.Host, client.Human(os.Getpid(), strings.Repeat("A", 43), "acme")).Call(t.Context(), "status", none{}, nil)
+	_ = client.New(h.status.Sockets.HostHuman, client.Human(os.Getpid(), strings.Repeat("A", 43), "acme")).Call(t.Context(), "status", none{}, nil)
 	_ = client.New(h.status.Sockets.Host, client.Capability(strings.Repeat("B", 43))).Call(t.Context(), "status", none{}, nil)
 	failed := []string{"no-such-program", body}
 	h.refused("launch", LaunchArgs{Instance: "pm", Dir: h.project, Command: failed}, wire.RefuseField(wire.SpawnFailed, "command"))

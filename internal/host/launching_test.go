@@ -2,6 +2,7 @@ package host
 
 import (
 	"errors"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -389,7 +390,7 @@ func TestWhatWhoSees(t *testing.T) {
 	auth := client.Human(os.Getpid(), h.nonce, "globex")
 	var elsewhere Launched
 	args := LaunchArgs{Instance: "dev", Command: []string{"sleep", "1000"}, Dir: h.project}
-	err := client.New(h.status.Sockets.Host, auth).Call(t.Context(), "launch", args, &elsewhere)
+	err := client.New(h.status.Sockets.HostHuman, auth).Call(t.Context(), "launch", args, &elsewhere)
 	if errors.Is(err, wire.Refuse(wire.SandboxUnavailable)) {
 		t.Skip("bubblewrap does not work on this machine: see the launcher's probe")
 	}
@@ -420,16 +421,17 @@ func TestWhatWhoSees(t *testing.T) {
 func TestProofs(t *testing.T) {
 	t.Parallel()
 	h := newTestHost(t, launch.None)
-	call := func(auth client.Auth) wire.Code {
-		return client.CodeOf(client.New(h.status.Sockets.Host, auth).Call(t.Context(), "status", none{}, nil))
+	call := func(socket string, auth client.Auth) wire.Code {
+		return client.CodeOf(client.New(socket, auth).Call(t.Context(), "status", none{}, nil))
 	}
-	if code := call(client.Capability(strings.Repeat("B", 43))); code != wire.UnknownCapability {
+	runs, person := h.status.Sockets.Host, h.status.Sockets.HostHuman
+	if code := call(runs, client.Capability(strings.Repeat("B", 43))); code != wire.UnknownCapability {
 		t.Errorf("a made-up capability: %s", code)
 	}
-	if code := call(client.Human(os.Getpid(), strings.Repeat("A", 43), "acme")); code != wire.HumanRequired {
+	if code := call(person, client.Human(os.Getpid(), strings.Repeat("A", 43), "acme")); code != wire.HumanRequired {
 		t.Errorf("a made-up nonce: %s", code)
 	}
-	if code := call(client.Human(os.Getpid(), h.nonce, "initech")); code != wire.HumanRequired {
+	if code := call(person, client.Human(os.Getpid(), h.nonce, "initech")); code != wire.HumanRequired {
 		t.Errorf("no business of the organization: %s", code)
 	}
 	dev := h.agent("dev")
@@ -437,6 +439,30 @@ func TestProofs(t *testing.T) {
 	h.wait(dev.run)
 	if err := dev.host("status", none{}, nil); !errors.Is(err, wire.Refuse(wire.UnknownCapability)) {
 		t.Errorf("the capability of an ended run: %v", err)
+	}
+	// Each socket takes one kind of proof.
+	if code := call(person, client.Capability(strings.Repeat("B", 43))); code != wire.InvalidRequest {
+		t.Errorf("a capability at the person's socket: %s", code)
+	}
+	if code := call(runs, client.Human(os.Getpid(), h.nonce, "acme")); code != wire.InvalidRequest {
+		t.Errorf("the person at the runs' socket: %s", code)
+	}
+}
+
+// However many connections runs hold open, the person stops them.
+func TestRunsCannotCrowdThePersonOut(t *testing.T) {
+	t.Parallel()
+	h := newTestHost(t, launch.None)
+	dev := h.agent("dev")
+	for range wire.MaxConnections {
+		c, err := net.Dial("unix", h.status.Sockets.Host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+	}
+	if err := h.call("stop", RunArgs{dev.run}, nil); err != nil {
+		t.Errorf("the person could not stop the run: %v", err)
 	}
 }
 

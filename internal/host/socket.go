@@ -11,55 +11,93 @@ import (
 	"mosaicstack.dev/mosaic/internal/wire"
 )
 
-// listen makes host.sock. A socket that is there, also one that a crashed host
-// left, refuses with socket-exists.
+// entrance is one of the host's two sockets. Each has limits of its own: however
+// many runs crowd host.sock, the person still gets through at the other, and
+// can stop them.
+type entrance struct {
+	socket *wire.Socket
+	server wire.Server
+}
+
+const (
+	forRuns   = iota // host.sock: capabilities; it is in every sandbox
+	forPerson        // human.sock: process proofs; it is in none
+)
+
+var entranceNames = [...]string{forRuns: SocketName, forPerson: HumanSocketName}
+
+// listen makes the sockets. One that is there, also one that a crashed host
+// left, refuses with socket-exists, and then none stays.
 func (h *host) listen(preferred string) error {
 	dir, err := wire.SocketDir(preferred)
 	if err != nil {
 		return err
 	}
-	h.socket, err = wire.Listen(filepath.Join(dir, SocketName))
+	for i, name := range entranceNames {
+		if h.entrances[i].socket, err = wire.Listen(filepath.Join(dir, name)); err != nil {
+			break
+		}
+	}
 	if err == nil {
 		h.forgetSocketDir, err = wire.RecordSocketDir(preferred, dir)
 	}
-	if err != nil && dir != preferred {
-		_ = os.Remove(dir) // left alone unless empty
+	if err != nil {
+		h.closeSockets()
+		if dir != preferred {
+			_ = os.Remove(dir) // left alone unless empty
+		}
 	}
 	return err
 }
 
-// SocketPath is where the host of a data root listens. It makes nothing.
-func SocketPath(dataRoot string) (string, error) {
-	dir, err := wire.FindSocketDir(filepath.Join(dataRoot, Directory))
-	return filepath.Join(dir, SocketName), err
-}
-
-func (h *host) closeSocket() {
-	if h.socket == nil {
-		return
-	}
-	_ = h.socket.Close() // the server may have closed it
-	if err := h.socket.Remove(); err != nil {
-		h.log.Error("host.sock was not removed", "cause", err)
+func (h *host) closeSockets() {
+	for i := range h.entrances {
+		socket := h.entrances[i].socket
+		if socket == nil {
+			continue
+		}
+		_ = socket.Close() // the server may have closed it
+		if err := socket.Remove(); err != nil {
+			h.log.Error("a socket was not removed", "socket", entranceNames[i], "cause", err)
+		}
 	}
 	if h.forgetSocketDir != nil {
 		if err := h.forgetSocketDir(); err != nil {
-			h.log.Error("the note of host.sock's place was not removed", "cause", err)
+			h.log.Error("the note of the sockets' place was not removed", "cause", err)
 		}
 	}
-	if dir := filepath.Dir(h.socket.Path()); filepath.Base(dir) != Directory {
+	first := h.entrances[forRuns].socket
+	if first == nil {
+		return
+	}
+	if dir := filepath.Dir(first.Path()); filepath.Base(dir) != Directory {
 		_ = os.Remove(dir) // where a long path moved it; left alone unless empty
 	}
 }
 
 func (h *host) serve() {
 	h.enter(Serving)
-	h.server.Handler, h.server.Log = h.answer, h.log
-	h.serving.Go(func() {
-		if err := h.server.Serve(h.socket.UnixListener); !errors.Is(err, wire.ErrServerClosed) {
-			h.log.Error("host.sock failed", "cause", err)
+	for i := range h.entrances {
+		e := &h.entrances[i]
+		e.server.Log = h.log
+		e.server.Handler = func(ctx context.Context, peer wire.Peer, r wire.Request) (any, error) {
+			return h.answer(ctx, i, peer, r)
 		}
-	})
+		h.serving.Go(func() {
+			if err := e.server.Serve(e.socket.UnixListener); !errors.Is(err, wire.ErrServerClosed) {
+				h.log.Error("a socket failed", "socket", entranceNames[i], "cause", err)
+			}
+		})
+	}
+}
+
+// shutDown lets the requests under way be answered.
+func (h *host) shutDown(ctx context.Context) {
+	for i := range h.entrances {
+		if err := h.entrances[i].server.Shutdown(ctx); err != nil {
+			h.log.Warn("requests were cut off at the end", "cause", err)
+		}
+	}
 }
 
 // caller is who asks, proven on this very request.
@@ -76,8 +114,8 @@ func (c caller) human() bool { return c.kind == broker.HumanSession }
 
 // answer is the one path that every request takes: prove, find the verb, check
 // the kind of session and the arguments, act.
-func (h *host) answer(ctx context.Context, peer wire.Peer, r wire.Request) (any, error) {
-	who, err := h.prove(peer, r)
+func (h *host) answer(ctx context.Context, at int, peer wire.Peer, r wire.Request) (any, error) {
+	who, err := h.prove(at, peer, r)
 	if err != nil {
 		return nil, err
 	}
@@ -96,8 +134,12 @@ func (h *host) answer(ctx context.Context, peer wire.Peer, r wire.Request) (any,
 	return result, nil
 }
 
-func (h *host) prove(peer wire.Peer, r wire.Request) (caller, error) {
+func (h *host) prove(at int, peer wire.Peer, r wire.Request) (caller, error) {
 	switch {
+	case r.Cap != "" && at != forRuns:
+		return caller{}, wire.RefuseField(wire.InvalidRequest, "cap")
+	case r.Human != nil && at != forPerson:
+		return caller{}, wire.RefuseField(wire.InvalidRequest, "human")
 	case r.Tester != nil:
 		return caller{}, wire.Refuse(wire.TesterRefused)
 	case r.Human != nil:

@@ -54,7 +54,7 @@ func (h *host) readyStatus(ctx context.Context) Status {
 func (h *host) socketsFor(who caller) *Sockets {
 	s := h.sockets
 	if !who.human() {
-		s.Human = ""
+		s.Human, s.HostHuman = "", ""
 	}
 	return &s
 }

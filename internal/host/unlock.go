@@ -27,7 +27,7 @@ func SocketPaths(dataRoot string) ([]string, error) {
 		names     []string
 	}{
 		{busName, []string{busSocket, humanName}},
-		{Directory, []string{SocketName}},
+		{Directory, entranceNames[:]},
 	} {
 		places, err := wire.SocketPlaces(filepath.Join(dataRoot, of.directory))
 		if err != nil {
