@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -100,7 +101,7 @@ func (a *app) examine(ctx context.Context, root string) []check {
 	if dataRoot.State == checkFailed {
 		return checks
 	}
-	checks = append(checks, checkDisk(root), checkOrganization(root), checkStore(root), checkLock(root))
+	checks = append(checks, checkDisk(root), checkOrganization(root), checkHarnesses(root), checkStore(root), checkLock(root))
 	checks = append(checks, checkSockets(root)...)
 	return append(checks, a.checkHost())
 }
@@ -222,6 +223,27 @@ func checkOrganization(root string) check {
 		return check{"organization", checkFailed, f.sentence, f.remedy}
 	}
 	return ok("organization", "%s with %s in all", counted(len(organization.Businesses), "business", "businesses"), plural(countRoles(organization), "role"))
+}
+
+// checkHarnesses compares the harnesses that the organization switches on with
+// those of this version.
+func checkHarnesses(root string) check {
+	has := launch.Builtin().Names()
+	organization, err := org.Load(root)
+	if err != nil {
+		return ok("harnesses", "this version has %s", strings.Join(has, ", "))
+	}
+	var lacks []string
+	for _, name := range organization.Plugins.Harness {
+		if !slices.Contains(has, name) {
+			lacks = append(lacks, name)
+		}
+	}
+	found := fmt.Sprintf("this version has %s; switched on: %s", strings.Join(has, ", "), strings.Join(organization.Plugins.Harness, ", "))
+	if len(lacks) > 0 {
+		return check{"harnesses", checkWarning, found, "roles with the harness " + strings.Join(lacks, ", ") + " cannot be launched: give them a command: for exec in organization.yaml"}
+	}
+	return ok("harnesses", "%s", found)
 }
 
 func countRoles(o *org.Organization) int {

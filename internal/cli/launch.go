@@ -5,6 +5,7 @@ import (
 	"context"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -22,18 +23,18 @@ func (a *app) launchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "launch ROLE [-- COMMAND...]",
 		Short: "Start an agent process for a role",
-		Long: `Starts an agent for a role. Without COMMAND the organization file says which
-harness runs and how; with one the exec harness runs exactly that. The process
+		Long: `Starts an agent for a role. Without COMMAND the organization file says what runs,
+with "command:" of the role; with one the exec harness runs exactly that. The process
 gets the capability of its role and nothing more.
 
 With --wait the command ends when the run has ended: code 0 when it exited with
 0, and 1 otherwise.`,
-		Example: `mosaic launch dev
-mosaic launch dev --dir ~/src/web --wait -- ./agent.sh --fast`,
+		Example: `mosaic launch dev --dir ~/src/web --wait -- ./agent.sh --fast
+mosaic launch dev    # runs the command: of dev in organization.yaml`,
 		Args: arguments("ROLE", "[COMMAND...]"),
 	}
 	flags := cmd.Flags()
-	harness := flags.String("harness", "", "harness to use, such as exec or claude-code")
+	harness := flags.String("harness", "", "harness to use; this version has "+strings.Join(launch.Builtin().Names(), ", "))
 	dir := flags.String("dir", "", "working directory (default: the current one with COMMAND)")
 	decision := flags.String("decision", "", "approval to spend, for a role whose launches are gated")
 	wait := flags.Bool("wait", false, "wait until the run has ended")

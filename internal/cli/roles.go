@@ -57,7 +57,7 @@ func (a *app) agentsCommand() *cobra.Command {
 
 func showAgents(w *screen, agents []agent) {
 	if len(agents) == 0 {
-		w.line("No role is held. Launch one: mosaic launch ROLE")
+		w.line("No role is held. Launch one: mosaic launch ROLE -- COMMAND")
 		return
 	}
 	now := time.Now()
