@@ -8,8 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"mosaicstack.dev/mosaic/internal/host"
 	"mosaicstack.dev/mosaic/internal/launch"
 	"mosaicstack.dev/mosaic/internal/org"
+	"mosaicstack.dev/mosaic/internal/wire"
 )
 
 // A new organization switches on the harnesses that this version has, and what
@@ -47,5 +49,19 @@ func TestANewOrganizationPromisesWhatThereIs(t *testing.T) {
 	}
 	if c := checkHarnesses(root); c.State != checkWarning || !strings.Contains(c.Fix, "codex") {
 		t.Errorf("doctor: %+v", c)
+	}
+}
+
+// A sandbox that the file gives up while the host runs is told as that, not as
+// a fault of the machine.
+func TestALoweredSandboxIsTold(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[host.SandboxStatus]string{
+		{Kind: "bubblewrap", Code: wire.SandboxLowered}:     "mosaic explain sandbox-lowered",
+		{Kind: "bubblewrap", Code: wire.SandboxUnavailable}: "mosaic doctor",
+	} {
+		if got := sandboxWords(status); !strings.HasSuffix(got, want) {
+			t.Errorf("%+v: %s", status, got)
+		}
 	}
 }

@@ -84,6 +84,8 @@ func sandboxWords(s host.SandboxStatus) string {
 	switch {
 	case s.Kind == "none":
 		return "none: runs share your processes and files"
+	case s.Code == wire.SandboxLowered:
+		return s.Kind + "; organization.yaml gives it up, so nothing is launched: mosaic explain " + string(s.Code)
 	case !s.Works:
 		return s.Kind + " does not work here, so nothing is launched: mosaic doctor"
 	}
