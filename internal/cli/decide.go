@@ -45,6 +45,13 @@ mosaic inbox --json`,
 	return cmd
 }
 
+// What the inbox shows of the unread messages: whoever writes at length must
+// not move the decisions off the screen.
+const (
+	inboxMessages = 10 // the oldest
+	inboxLines    = 3  // of each
+)
+
 func showInbox(w *screen, box inbox) {
 	now := time.Now()
 	var messages []message
@@ -73,12 +80,13 @@ func showInbox(w *screen, box inbox) {
 	case len(messages) > 0:
 		w.gap()
 		w.line("%s", w.bold("%s unread", plural(max(box.Unread, len(messages)), "message")))
-		for _, m := range messages {
-			showMessage(w, m, now)
+		shown := messages[:min(len(messages), inboxMessages)]
+		for _, m := range shown {
+			showExcerpt(w, m, now)
 		}
 		w.line("  mosaic read %s", short(messages[0].ID))
-		if box.Unread > len(messages) {
-			w.line("  mosaic messages --limit 200")
+		if box.Unread > len(shown) {
+			w.line("%d more: mosaic messages --limit 200", box.Unread-len(shown))
 		}
 	case count > 0:
 		w.gap()

@@ -192,8 +192,25 @@ type batch struct {
 }
 
 func showMessage(w *screen, m message, now time.Time) {
-	w.line("%s  %s  %s to %s, %s", short(m.ID), w.bold("%s", m.Class), m.FromRole, recipient(m), ago(m.At, now))
+	showHead(w, m, now)
 	w.body("    ", m.Body)
+	showLinks(w, m)
+}
+
+// showExcerpt shows the first lines of a message, and how to read the rest.
+func showExcerpt(w *screen, m message, now time.Time) {
+	showHead(w, m, now)
+	if w.excerpt("    ", m.Body, inboxLines) {
+		w.line("    … the rest: mosaic read %s", short(m.ID))
+	}
+	showLinks(w, m)
+}
+
+func showHead(w *screen, m message, now time.Time) {
+	w.line("%s  %s  %s to %s, %s", short(m.ID), w.bold("%s", m.Class), m.FromRole, recipient(m), ago(m.At, now))
+}
+
+func showLinks(w *screen, m message) {
 	var links []string
 	if m.InReplyTo != nil {
 		links = append(links, "answers "+short(*m.InReplyTo))

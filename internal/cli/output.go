@@ -194,9 +194,27 @@ func (s *screen) fields(indent string, pairs ...[2]string) {
 // so that no line of it can pass for one of ours.
 func (s *screen) body(indent, text string) {
 	for _, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
-		for _, part := range fold(visible(line), s.columns()-len(indent)) {
+		for _, part := range fold(line, s.columns()-len(indent)) {
 			s.text.WriteString(indent + part + "\n")
 		}
+	}
+}
+
+// excerpt prints the first lines of a text as body does, and reports whether
+// there are more. Its cost is that of what it prints.
+func (s *screen) excerpt(indent, text string, most int) (more bool) {
+	rest, width := strings.TrimRight(text, "\n"), max(s.columns()-len(indent), leastFold)
+	for {
+		line, after, next := strings.Cut(rest, "\n")
+		parts, cut := display.FoldFirst(line, width, most)
+		for _, part := range parts {
+			s.text.WriteString(indent + part + "\n")
+		}
+		most -= len(parts)
+		if !next || cut || most == 0 {
+			return next || cut
+		}
+		rest = after
 	}
 }
 
@@ -249,35 +267,12 @@ func visible(s string) string { return display.Line(s) }
 // cut shortens text to n columns, and shows the cut.
 func cut(text string, n int) string { return display.Clip(text, n) }
 
-// fold breaks visible text at blanks into lines of at most n columns; a longer
+// fold breaks text at blanks into visible lines of at most n columns; a longer
 // word is broken where it must.
-func fold(text string, n int) []string {
-	n = max(n, 20)
-	var lines []string
-	for line := []rune(text); ; {
-		at, blank, columns := 0, 0, 0
-		for at < len(line) {
-			if columns += display.Width(string(line[at])); columns > n {
-				break
-			}
-			if line[at] == ' ' {
-				blank = at
-			}
-			at++
-		}
-		if at == len(line) {
-			return append(lines, string(line))
-		}
-		if line[at] == ' ' {
-			blank = at
-		}
-		if blank > 0 {
-			at = blank
-		}
-		lines = append(lines, strings.TrimRight(string(line[:at]), " "))
-		line = []rune(strings.TrimLeft(string(line[at:]), " "))
-	}
-}
+func fold(text string, n int) []string { return display.Fold(text, max(n, leastFold)) }
+
+// leastFold is the narrowest that text is folded to.
+const leastFold = 20
 
 // steers reports a character that a terminal may obey, or that changes how its
 // neighbours are read.

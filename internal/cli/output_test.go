@@ -207,3 +207,35 @@ func TestAManagedRunGetsNoOperatorsRemedy(t *testing.T) {
 		t.Errorf("explain tells a run: %q", got.stdout)
 	}
 }
+
+// Long messages leave the decisions of the inbox on the screen.
+func TestInboxShowsTheBeginningOfLongMessages(t *testing.T) {
+	t.Parallel()
+	var messages []message
+	for range 50 {
+		messages = append(messages, message{ID: "01900000-0000-7000-8000-00000000abcd", FromRole: "dev", ToRole: "human", Class: "INFO", Body: strings.Repeat("x", 32000)})
+	}
+	messages[0].Body = "one\ntwo\nthree"
+	messages[1].Body = "one\ntwo\nthree\nfour"
+	rows, err := json.Marshal(messages)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &screen{}
+	showInbox(w, inbox{Decisions: []decision{{ID: "01900000-0000-7000-8000-000000001111", Class: "gated"}}, Messages: rows, Unread: 150, More: 7})
+	text := w.text.String()
+	if n := strings.Count(text, "\n"); n > 70 {
+		t.Errorf("the inbox has %d lines", n)
+	}
+	if got := strings.Count(text, "… the rest: mosaic read 0000abcd"); got != inboxMessages-1 {
+		t.Errorf("%d messages say how to read their rest:\n%s", got, text)
+	}
+	for _, want := range []string{"150 messages unread", "140 more: mosaic messages", "8 decisions wait", "    three\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the inbox does not say %q", want)
+		}
+	}
+	if strings.Contains(text, "four") {
+		t.Error("a message is longer than its excerpt")
+	}
+}

@@ -116,7 +116,7 @@ func (s *story) happened(id, what string, links ...string) {
 		id = strings.Repeat(" ", shortID)
 	}
 	lead := fmt.Sprintf("%s  %s  ", s.clock, id)
-	for i, part := range fold(visible(what), s.columns()-len(lead)) {
+	for i, part := range fold(what, s.columns()-len(lead)) {
 		if i == 0 {
 			s.line("%s  %s  %s", s.dim("%s", s.clock), s.bold("%s", id), styled(part))
 		} else {
