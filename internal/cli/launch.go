@@ -84,6 +84,9 @@ func (a *app) waitForEnd(ctx context.Context, s *session, run wire.Run) error {
 	for info.State != launch.StateEnded {
 		var err error
 		if info, err = waitRun(ctx, s, run, host.MaxWaitMs*time.Millisecond); err != nil {
+			if ctx.Err() != nil { // the waiting was interrupted, not the run
+				err = explained(wire.Refuse(wire.Interrupted), "run %s was started and goes on; mosaic stop %s ends it", short(run), short(run))
+			}
 			return err
 		}
 	}

@@ -237,7 +237,7 @@ var Codes = []CodeInfo{
 		Code:     InvalidConfig,
 		Sentence: "the configuration is not valid, so nothing was started",
 		Cause:    "The organization file, a role definition or the boot message breaks a rule; the line above names the key and the line where it is known.",
-		Remedy:   "Correct that line, check with `mosaic doctor`, then run `mosaic up` again.",
+		Remedy:   "Correct that line, check with `mosaic doctor`, and repeat the command.",
 		Operator: true,
 	},
 	{
