@@ -21,7 +21,8 @@ func (a *app) initCommand() *cobra.Command {
 		Use:   "init",
 		Short: "Make a data root with an organization file and an empty record",
 		Long: `Makes the data root with a first organization file, which you then edit, and an
-empty record. It never touches an organization or a record that is there.
+empty record. It never touches an organization or a record that is there; what
+an interrupted init has left is completed by running init again.
 
 Without --human and --business it asks, on a terminal only; --yes takes your
 account's name and the business "main".`,
@@ -92,14 +93,17 @@ func (a *app) accountName() string {
 	return "human"
 }
 
-// makeRoot makes everything that init makes, or nothing.
+// makeRoot makes everything that init makes, or nothing. The organization file
+// gets its name last and in one step: after an interruption at any point there
+// is either no organization, and a second init completes what is missing, or
+// all of it.
 func makeRoot(ctx context.Context, root, human, business string) (err error) {
-	bus := broker.BusDirectory(root)
+	organization, store := filepath.Join(root, org.File), broker.StorePath(root)
 	// Both are refused before anything is made.
-	if _, err := os.Lstat(filepath.Join(root, org.File)); err == nil {
+	if exists(organization) {
 		return wire.Refuse(wire.OrganizationExists)
 	}
-	if _, err := os.Lstat(broker.StorePath(root)); err == nil {
+	if exists(store) && len(org.Unfinished(root)) == 0 {
 		return wire.Refuse(wire.StoreExists)
 	}
 	var made []string // what to take away again after a failure, oldest first
@@ -111,18 +115,61 @@ func makeRoot(ctx context.Context, root, human, business string) (err error) {
 	if err := makeDirectory(root, &made); err != nil {
 		return err
 	}
-	if err := makeDirectory(bus, &made); err != nil {
+	unlock, err := lockDirectory(root) // against another init
+	if err != nil {
 		return err
 	}
-	if err := org.Init(root, human, business); err != nil {
+	defer unlock()
+	unfinished, hasStore := org.Unfinished(root), exists(store)
+	if hasStore && len(unfinished) == 0 && !exists(organization) {
+		return wire.Refuse(wire.StoreExists)
+	}
+	pending, err := org.Begin(root, human, business)
+	if err != nil {
 		return err
 	}
-	made = append(made, filepath.Join(root, org.File))
-	if err := evidence.Create(ctx, broker.StorePath(root)); err != nil {
+	if !hasStore { // else it goes on saying that the store is not finished
+		made = append(made, pending.Path())
+	}
+	for _, path := range unfinished {
+		os.Remove(path)
+	}
+	if err := makeDirectory(broker.BusDirectory(root), &made); err != nil {
 		return err
 	}
-	made = append(made, broker.StorePath(root))
-	return evidence.CreateCheckpointKey(ctx, broker.StorePath(root))
+	if err := evidence.ClearUnfinished(store); err != nil {
+		return err
+	}
+	if !hasStore {
+		if err := evidence.Create(ctx, store); err != nil {
+			return err
+		}
+		made = append(made, store)
+	}
+	if !evidence.HasCheckpointKey(store) {
+		if err := evidence.CreateCheckpointKey(ctx, store); err != nil {
+			return err
+		}
+	}
+	return pending.Publish()
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// lockDirectory waits until this process alone works in a directory.
+func lockDirectory(path string) (unlock func(), err error) {
+	dir, err := os.Open(path)
+	if err != nil {
+		return nil, explained(wire.Refuse(wire.DataRootUnsafe), "%s", err)
+	}
+	if err := syscall.Flock(int(dir.Fd()), syscall.LOCK_EX); err != nil {
+		dir.Close()
+		return nil, explained(wire.Refuse(wire.DataRootUnsafe), "%s", err)
+	}
+	return func() { dir.Close() }, nil
 }
 
 // makeDirectory makes a private directory, or accepts one of this user's that

@@ -160,10 +160,13 @@ func syncDir(dir string) error {
 	return nil
 }
 
+// scratchMark stands in the name of a file that is not published yet.
+const scratchMark = ".new-"
+
 // scratch makes an empty private file beside path, to be published under its
 // name, and returns a function that removes what is left of it.
 func scratch(path string) (name string, remove func(), err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-*") // mode 0600
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+scratchMark+"*") // mode 0600
 	if err != nil {
 		return "", nil, refuse(wire.StorageUnavailable, err)
 	}

@@ -5,6 +5,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+
+	"golang.org/x/sys/unix"
 )
 
 // files are the file operations that a durable write makes, one method a step,
@@ -12,9 +14,9 @@ import (
 type files interface {
 	// createTemp makes a new file of mode 0600 beside path.
 	createTemp(path string) (tempFile, error)
-	// link gives the temporary file the name path too; it fails with
-	// fs.ErrExist when there is one.
-	link(temp, path string) error
+	// place gives the temporary file the name path; it fails with fs.ErrExist
+	// when there is one.
+	place(temp, path string) error
 	// rename replaces path by the temporary file.
 	rename(temp, path string) error
 	// syncDir makes the names in a directory durable.
@@ -38,7 +40,10 @@ func (osFiles) createTemp(path string) (tempFile, error) {
 	return os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 }
 
-func (osFiles) link(temp, path string) error   { return os.Link(temp, path) }
+func (osFiles) place(temp, path string) error {
+	return unix.Renameat2(unix.AT_FDCWD, temp, unix.AT_FDCWD, path, unix.RENAME_NOREPLACE)
+}
+
 func (osFiles) rename(temp, path string) error { return os.Rename(temp, path) }
 func (osFiles) remove(path string) error       { return os.Remove(path) }
 
@@ -70,19 +75,16 @@ func stage(f files, path string, text []byte) (temp string, err error) {
 	return t.Name(), nil
 }
 
-// create writes a file that must not exist: whole and durable, or not at all.
-func create(f files, path string, text []byte) error {
-	temp, err := stage(f, path, text)
-	if err != nil {
-		return err
+// create gives a staged file the name path, which must not exist, durably; or
+// neither is there afterwards.
+func create(f files, temp, path string) error {
+	if err := f.place(temp, path); err != nil {
+		return errors.Join(err, f.remove(temp))
 	}
-	err = f.link(temp, path)
-	if err == nil {
-		if err = f.syncDir(filepath.Dir(path)); err != nil {
-			err = errors.Join(err, f.remove(path))
-		}
+	if err := f.syncDir(filepath.Dir(path)); err != nil {
+		return errors.Join(err, f.remove(path))
 	}
-	return errors.Join(err, f.remove(temp))
+	return nil
 }
 
 // replace puts text in the place of a file. renamed says whether the new text

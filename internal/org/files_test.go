@@ -224,12 +224,17 @@ func TestHumanID(t *testing.T) {
 // The disk fails at each step of Init; no half file stays.
 func TestCreateFailsWhole(t *testing.T) {
 	t.Parallel()
-	for _, step := range []string{"create", "write", "sync", "close", "link", "syncdir"} {
+	for _, step := range []string{"create", "write", "sync", "close", "place", "syncdir"} {
 		t.Run(step, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			f := &faultyFiles{fail: map[string]int{step: 1}}
-			if err := create(f, filepath.Join(dir, File), []byte("text")); !errors.Is(err, errDisk) {
+			path := filepath.Join(dir, File)
+			temp, err := stage(f, path, []byte("text"))
+			if err == nil {
+				err = create(f, temp, path)
+			}
+			if !errors.Is(err, errDisk) {
 				t.Errorf("got %v", err)
 			}
 			if names := entries(t, dir); len(names) != 0 {
@@ -283,8 +288,8 @@ func (f *faultyFiles) openAppend(path string) (tempFile, error) {
 	return &faultyFile{t, f}, err
 }
 
-func (f *faultyFiles) link(temp, path string) error {
-	return orDo(f.step("link"), func() error { return f.osFiles.link(temp, path) })
+func (f *faultyFiles) place(temp, path string) error {
+	return orDo(f.step("place"), func() error { return f.osFiles.place(temp, path) })
 }
 
 func (f *faultyFiles) rename(temp, path string) error {

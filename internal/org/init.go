@@ -15,24 +15,52 @@ import (
 //go:embed template.yaml
 var template string
 
-// Init writes the organization file of a new data root: the human, one
-// business, and the default team chief, cto, pm, dev, rev and desk (DESIGN.md
-// 8). human is a name as people write it; business is the business's id. The
-// data root must exist.
-//
-// It never overwrites: with a file of any kind in place it refuses
-// organization-exists. A name that gives no id is a Problem. On any failure no
-// organization file is there, whole or in part.
+// Init is Begin and Publish.
 func Init(dataRoot, human, business string) error {
-	text, err := initial(human, business)
+	p, err := Begin(dataRoot, human, business)
 	if err != nil {
 		return err
 	}
+	return p.Publish()
+}
+
+// Pending is an organization file that is written and has not got its name. It
+// also marks a data root that is not finished: whatever lies there beside it
+// was never used by a host, which needs the file.
+type Pending struct{ temp, path string }
+
+// Begin writes the organization file of a new data root under another name: the
+// human, one business, and the default team chief, cto, pm, dev, rev and desk
+// (DESIGN.md 8). human is a name as people write it; business is the business's
+// id. The data root must exist. With a file of any kind in place it refuses
+// organization-exists. A name that gives no id is a Problem. On any failure
+// nothing was written.
+func Begin(dataRoot, human, business string) (*Pending, error) {
+	text, err := initial(human, business)
+	if err != nil {
+		return nil, err
+	}
 	path := filepath.Join(dataRoot, File)
 	if _, err := os.Lstat(path); err == nil {
-		return wire.Refuse(wire.OrganizationExists)
+		return nil, wire.Refuse(wire.OrganizationExists)
 	}
-	err = create(osFiles{}, path, text)
+	temp, err := stage(osFiles{}, path, text)
+	if err == nil {
+		err = osFiles{}.syncDir(dataRoot)
+	}
+	if err != nil {
+		return nil, wire.Refuse(wire.OrganizationWriteFailed)
+	}
+	return &Pending{temp: temp, path: path}, nil
+}
+
+// Path is where the file is until it is published.
+func (p *Pending) Path() string { return p.temp }
+
+// Publish gives the file its name in one step. It never overwrites
+// (organization-exists); on any failure neither file is there.
+func (p *Pending) Publish() error {
+	err := create(osFiles{}, p.temp, p.path)
 	switch {
 	case err == nil:
 		return nil
@@ -41,6 +69,22 @@ func Init(dataRoot, human, business string) error {
 	default:
 		return wire.Refuse(wire.OrganizationWriteFailed)
 	}
+}
+
+// Unfinished lists what writes that were interrupted have left in a data root:
+// files of Begin, or of a change to the organization file.
+func Unfinished(dataRoot string) []string {
+	entries, err := os.ReadDir(dataRoot)
+	if err != nil {
+		return nil
+	}
+	var left []string
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), "."+File+".") && e.Type().IsRegular() {
+			left = append(left, filepath.Join(dataRoot, e.Name()))
+		}
+	}
+	return left
 }
 
 // initial is the text of a new organization file, as it will load.
