@@ -59,6 +59,9 @@ func openDataRoot(path string, uid int, fileSystem func(*os.File) (int64, error)
 		return nil, wire.Refuse(wire.InvalidConfig)
 	}
 	path = filepath.Clean(path)
+	if err := CheckPath(path); err != nil {
+		return nil, err
+	}
 	root, err := openDirectory(unix.AT_FDCWD, path, path)
 	switch {
 	case errors.Is(err, unix.ENOENT):

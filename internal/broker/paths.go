@@ -3,7 +3,23 @@ package broker
 import (
 	"os"
 	"path/filepath"
+	"strings"
+
+	"mosaicstack.dev/mosaic/internal/wire"
 )
+
+// MaxDataRoot is the longest path of a data root in bytes: SQLite takes no
+// store whose path is much longer.
+const MaxDataRoot = 900
+
+// CheckPath refuses a path that no data root can have, with invalid-path,
+// before anything is looked at or made.
+func CheckPath(dataRoot string) error {
+	if len(dataRoot) > MaxDataRoot || strings.IndexByte(dataRoot, 0) >= 0 {
+		return wire.Refuse(wire.InvalidPath)
+	}
+	return nil
+}
 
 // StorePath is where the store of a data root is; the offline commands open it.
 func StorePath(dataRoot string) string { return filepath.Join(dataRoot, busName, storeName) }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"log/slog"
 	"net"
 	"os"
@@ -47,11 +48,12 @@ func (a *app) offline(cmd *cobra.Command, do func(cmd *cobra.Command, args []str
 func (a *app) busVerifyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify [FILE]",
-		Short: "Check that the record is whole and that nobody rewrote it",
+		Short: "Check that what the record holds is what was written",
 		Long: `Reads the whole record, running host or not, or a backup: the checks of every
 start, the chain over all rows, the order of times and what is derived. With
 --note it also says whether the history still holds an older checkpoint, which
-is what shows a rewritten one. It changes nothing. Exit code 2 means that
+is what shows one that was rewritten as a whole, or whose end was cut off. It
+changes nothing. Exit code 2 means that
 something is wrong; all of it is printed.`,
 		Example: `mosaic bus verify
 mosaic bus verify ~/backups/bus.sqlite --note checkpoint.txt`,
@@ -67,7 +69,7 @@ mosaic bus verify ~/backups/bus.sqlite --note checkpoint.txt`,
 		for _, file := range *notes {
 			text, err := os.ReadFile(file)
 			if err != nil {
-				return explained(wire.Refuse(wire.Failed), "%s", err)
+				return explained(wire.Refuse(wire.Failed), "%s", plainly(err))
 			}
 			texts = append(texts, string(text))
 		}
@@ -82,6 +84,9 @@ mosaic bus verify ~/backups/bus.sqlite --note checkpoint.txt`,
 		if !report.OK() {
 			return wire.Refuse(wire.StoreDamaged)
 		}
+		if report.Unverified() {
+			return wire.Refuse(wire.CheckpointUnverified)
+		}
 		return nil
 	})
 }
@@ -89,10 +94,14 @@ mosaic bus verify ~/backups/bus.sqlite --note checkpoint.txt`,
 func showReport(w *screen, r *evidence.Report) {
 	if r.OK() {
 		w.line("The record is whole: %d rows in one unbroken chain.", r.Rows)
+		w.line("Whether rows, or checkpoints in the record, were cut off at its end, only a checkpoint that you kept elsewhere shows: mosaic bus verify --note FILE")
 	}
 	w.line("  store %s, version %d", r.StoreID, r.Version)
 	if r.Head != "" {
 		w.line("  head  %s", r.Head)
+	}
+	if n := r.UnknownSigners; n > 0 {
+		w.line("  %s in it signed with a key that is not in checkpoint.pub", counted(int(n), "checkpoint", "checkpoints"))
 	}
 	for _, p := range r.Problems {
 		w.line("  wrong: %s", p.String())
@@ -111,7 +120,8 @@ func (a *app) busBackupCommand() *cobra.Command {
 		Use:   "backup FILE",
 		Short: "Copy the record to a file, consistent also while the host runs",
 		Long: `Copies the record as it is now to a new file. To restore one: stop the host,
-copy the file to bus/bus.sqlite of the data root, and run mosaic bus verify.`,
+copy the file to bus/bus.sqlite of the data root, with checkpoint.key and
+checkpoint.pub of the old one beside it, and run mosaic bus verify.`,
 		Example: "mosaic bus backup ~/backups/bus.sqlite",
 		Args:    arguments("FILE"),
 	}
@@ -143,6 +153,7 @@ The host must not run.`,
 		Example: "mosaic bus checkpoint > checkpoint.txt",
 		Args:    arguments(),
 	}
+	newKey := cmd.Flags().Bool("new-key", false, "make a new key first, when the old one is lost; refused while there is one")
 	return a.offline(cmd, func(cmd *cobra.Command, _ []string, root string) (err error) {
 		lock, err := evidence.AcquireLock(broker.LockPath(root))
 		if err != nil {
@@ -153,6 +164,15 @@ The host must not run.`,
 				err = e
 			}
 		}()
+		if *newKey {
+			err := evidence.CreateCheckpointKey(cmd.Context(), broker.StorePath(root))
+			if errors.Is(err, wire.Refuse(wire.StoreExists)) {
+				return instead(err, "the record has a key to sign with, so no new one was made", "Sign with it: mosaic bus checkpoint")
+			}
+			if err != nil {
+				return err
+			}
+		}
 		store, err := evidence.Open(cmd.Context(), broker.StorePath(root), evidence.Options{})
 		if err != nil {
 			return err

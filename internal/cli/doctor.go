@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"mosaicstack.dev/mosaic/internal/broker"
 	"mosaicstack.dev/mosaic/internal/launch"
@@ -116,7 +117,7 @@ func checkSystem() check {
 func checkGit(ctx context.Context) check {
 	out, err := exec.CommandContext(ctx, "git", "--version").Output()
 	if err != nil {
-		return check{"git", checkFailed, "git does not run: " + err.Error(), install("git")}
+		return check{"git", checkFailed, "git does not run: " + plainly(err), install("git")}
 	}
 	return ok("git", "%s", strings.TrimSpace(strings.TrimPrefix(string(out), "git version ")))
 }
@@ -182,8 +183,10 @@ func checkDataRoot(root string) check {
 	case errors.Is(err, fs.ErrNotExist):
 		return check{"data root", checkFailed, root + " does not exist", "mosaic init"}
 	case err != nil:
-		return check{"data root", checkFailed, err.Error(), ""}
-	case info.Mode()&fs.ModeSymlink != 0 || !info.IsDir():
+		return check{"data root", checkFailed, root + " cannot be looked at: " + plainly(err), ""}
+	case info.Mode()&fs.ModeSymlink != 0:
+		return check{"data root", checkFailed, root + " is a symbolic link", "name the directory itself with --data-root"}
+	case !info.IsDir():
 		return check{"data root", checkFailed, root + " is no directory", "name a real directory with --data-root"}
 	}
 	return private("data root", root, info, 0o700)
@@ -200,12 +203,32 @@ func private(name, path string, info fs.FileInfo, mode fs.FileMode) check {
 	return ok(name, "%s", path)
 }
 
+// Free space, in MiB, below which the host cannot start, and below which it
+// should be known.
+const (
+	fullMiB  = 1
+	shortMiB = 256
+)
+
 func checkDisk(root string) check {
 	kind, local := broker.LocalDisk(root)
 	if !local {
 		return check{"disk", checkFailed, root + " is on " + kind, "put the data root on a local disk: mosaic init --data-root DIR"}
 	}
-	return ok("disk", "%s", kind)
+	var disk unix.Statfs_t
+	if unix.Statfs(root, &disk) != nil {
+		return check{"disk", checkFailed, "the file system of " + root + " does not answer", "look at it with findmnt and dmesg"}
+	}
+	free := disk.Bavail * uint64(disk.Bsize) >> 20
+	switch {
+	case disk.Flags&unix.ST_RDONLY != 0:
+		return check{"disk", checkFailed, root + " is on a read-only file system", "find out why with findmnt and dmesg, then make it writable again"}
+	case free < fullMiB:
+		return check{"disk", checkFailed, fmt.Sprintf("the disk of %s is full: %d MiB free", root, free), "free some space: df -h " + quote(root)}
+	case free < shortMiB:
+		return check{"disk", checkWarning, fmt.Sprintf("the disk of %s is nearly full: %d MiB free", root, free), "free some space: df -h " + quote(root)}
+	}
+	return ok("disk", "%s, %d MiB free", kind, free)
 }
 
 func checkOrganization(root string) check {
@@ -261,7 +284,7 @@ func checkStore(root string) check {
 	case errors.Is(err, fs.ErrNotExist):
 		return check{"record", checkFailed, path + " does not exist", "restore it from a backup, or start a new data root: mosaic init --data-root DIR"}
 	case err != nil:
-		return check{"record", checkFailed, err.Error(), ""}
+		return check{"record", checkFailed, path + " cannot be looked at: " + plainly(err), ""}
 	}
 	return private("record", path, info, 0o600)
 }
@@ -270,7 +293,8 @@ func checkStore(root string) check {
 func (a *app) checkHost() check {
 	sockets, err := a.sockets()
 	if err != nil {
-		return check{"host", checkFailed, err.Error(), ""}
+		f := describe(err, false)
+		return check{"host", checkFailed, f.sentence, f.remedy}
 	}
 	conn, err := net.DialTimeout("unix", sockets.HostHuman, time.Second)
 	if err != nil {

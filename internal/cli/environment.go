@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"sort"
 	"strings"
+
+	"mosaicstack.dev/mosaic/internal/broker"
 )
 
 // environment is the environment of one command line.
@@ -57,5 +59,5 @@ func (a *app) root() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return abs, nil
+	return abs, broker.CheckPath(abs)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -161,5 +160,8 @@ func describe(err error, managed bool) failure {
 	case errors.Is(err, context.DeadlineExceeded):
 		return describe(wire.Refuse(wire.TimedOut), managed)
 	}
-	return failure{code: wire.Failed, sentence: strings.ReplaceAll(err.Error(), "\n", "; "), exit: exitFailed}
+	if code := wire.DiskCode(err); code != "" {
+		return describe(explained(wire.Refuse(code), "%s", plainly(err)), managed)
+	}
+	return describe(explained(wire.Refuse(wire.Failed), "%s", plainly(err)), managed)
 }

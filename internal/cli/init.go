@@ -184,13 +184,13 @@ func makeDirectory(path string, made *[]string) error {
 	}
 	for _, dir := range missing {
 		if err := os.Mkdir(dir, 0o700); err != nil {
-			return explained(wire.Refuse(wire.DataRootUnsafe), "%s", err)
+			return explained(wire.RefuseDisk(err, wire.DataRootUnsafe), "%s could not be made", dir)
 		}
 		*made = append(*made, dir)
 	}
 	info, err := os.Lstat(path)
 	if err != nil {
-		return explained(wire.Refuse(wire.DataRootUnsafe), "%s", err)
+		return explained(wire.RefuseDisk(err, wire.DataRootUnsafe), "%s cannot be looked at", path)
 	}
 	owner, ok := info.Sys().(*syscall.Stat_t)
 	if !info.IsDir() || info.Mode().Perm() != 0o700 || !ok || int(owner.Uid) != os.Geteuid() {

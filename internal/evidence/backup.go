@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"mosaicstack.dev/mosaic/internal/wire"
 )
@@ -29,7 +30,8 @@ func (s *Store) Backup(ctx context.Context, dest string) error {
 
 // Backup copies the store at path, open or not, as Store.Backup does. It
 // changes nothing at path.
-func Backup(ctx context.Context, path, dest string) error {
+func Backup(ctx context.Context, path, dest string) (err error) {
+	defer nameDisk(dest, &err)
 	if err := checkFiles(path); err != nil {
 		return err
 	}
@@ -48,6 +50,12 @@ func Backup(ctx context.Context, path, dest string) error {
 const backupPages = 1024
 
 func (c *conn) backup(ctx context.Context, dest string) error {
+	if err := checkPath(dest); err != nil {
+		return err
+	}
+	if info, err := os.Stat(filepath.Dir(dest)); err != nil || !info.IsDir() {
+		return refusef(wire.InvalidPath, "no directory for %s", dest)
+	}
 	if _, err := os.Lstat(dest); !errors.Is(err, fs.ErrNotExist) {
 		return refuse(wire.StoreExists, err)
 	}

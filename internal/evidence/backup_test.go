@@ -119,7 +119,7 @@ func TestBackupRefuses(t *testing.T) {
 		"a symlink":            {path, link, wire.StoreExists},
 		"no store":             {filepath.Join(dir, "none"), filepath.Join(dir, "copy"), wire.StoreMissing},
 		"a damaged store":      {damaged, filepath.Join(dir, "copy"), wire.StoreDamaged},
-		"no directory":         {path, filepath.Join(dir, "none", "copy"), wire.StorageUnavailable},
+		"no directory":         {path, filepath.Join(dir, "none", "copy"), wire.InvalidPath},
 	} {
 		if err := Backup(t.Context(), x.from, x.to); !errors.Is(err, wire.Refuse(x.want)) {
 			t.Errorf("%s: %v", name, err)

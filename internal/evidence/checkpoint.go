@@ -39,24 +39,49 @@ func origin(storeID string) string { return "mosaic/" + storeID }
 
 // CreateCheckpointKey makes the key pair that signs the checkpoints of the
 // store at path, in two files beside it. It refuses store-exists when there is
-// one already.
-func CreateCheckpointKey(ctx context.Context, path string) error {
+// a private key already. Keys that checkpoint.pub names already stay in it, so
+// that their notes verify when only the private key was lost.
+func CreateCheckpointKey(ctx context.Context, path string) (err error) {
+	defer nameDisk(path, &err)
 	found, err := storeIDOf(ctx, path)
 	if err != nil {
 		return err
+	}
+	dir := filepath.Dir(path)
+	if _, err := os.Lstat(filepath.Join(dir, checkpointKeyFile)); !errors.Is(err, fs.ErrNotExist) {
+		return refuse(wire.StoreExists, err)
+	}
+	earlier, err := readKey(filepath.Join(dir, checkpointVerifyFile))
+	if err != nil && !errors.Is(err, wire.Refuse(wire.CheckpointKeyMissing)) {
+		return err
+	}
+	if earlier != "" {
+		earlier += "\n"
 	}
 	private, public, err := note.GenerateKey(rand.Reader, origin(found))
 	if err != nil {
 		return refuse(wire.StorageUnavailable, err)
 	}
-	dir := filepath.Dir(path)
-	if err := writeKey(filepath.Join(dir, checkpointKeyFile), private); err != nil {
+	// The private key comes last: whoever has one can be verified.
+	if err := writeKey(filepath.Join(dir, checkpointVerifyFile), earlier+public, true); err != nil {
 		return err
 	}
-	if err := writeKey(filepath.Join(dir, checkpointVerifyFile), public); err != nil {
+	if err := writeKey(filepath.Join(dir, checkpointKeyFile), private, false); err != nil {
 		return err
 	}
 	return syncDir(dir)
+}
+
+// checkKeys refuses key files that others can read or have put there
+// (BUS-BOOT-25). That there are none is found out by who needs them.
+func checkKeys(path string) error {
+	for _, name := range []string{checkpointKeyFile, checkpointVerifyFile} {
+		err := checkFile(filepath.Join(filepath.Dir(path), name), 0o600)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
 }
 
 func storeIDOf(ctx context.Context, path string) (string, error) {
@@ -75,26 +100,29 @@ func storeIDOf(ctx context.Context, path string) (string, error) {
 	return meta[metaStoreID], nil
 }
 
-func writeKey(path, key string) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if errors.Is(err, fs.ErrExist) {
-		return refuse(wire.StoreExists, err)
-	}
+// writeKey writes a key file whole or not at all.
+func writeKey(path, key string, replace bool) error {
+	name, remove, err := scratch(path)
 	if err != nil {
+		return err
+	}
+	defer remove()
+	if err := os.WriteFile(name, []byte(key+"\n"), 0o600); err != nil {
 		return refuse(wire.StorageUnavailable, err)
 	}
-	_, err = f.WriteString(key + "\n")
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return refuse(wire.StorageUnavailable, err)
+	if replace {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return refuse(wire.StorageUnavailable, err)
+		}
 	}
-	return nil
+	return publish(name, path)
 }
 
 // readKey reads a key file of this user that no other can read.
 func readKey(path string) (string, error) {
 	switch err := checkFile(path, 0o600); {
 	case errors.Is(err, fs.ErrNotExist):
-		return "", refuse(wire.StoreMissing, err)
+		return "", refuse(wire.CheckpointKeyMissing, err)
 	case err != nil:
 		return "", err
 	}
@@ -106,7 +134,7 @@ func readKey(path string) (string, error) {
 }
 
 // Checkpoint appends a checkpoint of the history as it is now and returns its
-// signed note. It refuses store-missing when the store has no key.
+// signed note. It refuses checkpoint-key-missing when the store has no key.
 func (s *Store) Checkpoint(ctx context.Context) (string, error) {
 	key, err := readKey(filepath.Join(filepath.Dir(s.path), checkpointKeyFile))
 	if err != nil {
@@ -177,23 +205,41 @@ func parseCheckpoint(signed string) (checkpoint, error) {
 type Signature string
 
 const (
-	SignatureValid   Signature = "valid"   // by the key beside the store
-	SignatureInvalid Signature = "invalid" // not by that key
-	SignatureUnknown Signature = "unknown" // there is no key beside the store
+	SignatureValid   Signature = "valid"   // by a key beside the store
+	SignatureInvalid Signature = "invalid" // changed, or never signed
+	SignatureUnknown Signature = "unknown" // by a key that is not beside the store
 )
 
-// checkSignature compares a note with the key beside the store.
+// publicKeys reads what verifies notes of the store at path, or "". Beside a
+// backup it may be readable by others, but not theirs to change.
+func publicKeys(path string) string {
+	path = filepath.Join(filepath.Dir(path), checkpointVerifyFile)
+	info, err := os.Lstat(path)
+	if err != nil || !info.Mode().IsRegular() || info.Mode().Perm()&0o022 != 0 {
+		return ""
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
+// checkSignature compares a note with the keys beside the store.
 func checkSignature(path, signed string) Signature {
-	key, err := readKey(filepath.Join(filepath.Dir(path), checkpointVerifyFile))
-	if err != nil {
+	var known []note.Verifier
+	for key := range strings.Lines(publicKeys(path)) {
+		if v, err := note.NewVerifier(strings.TrimSuffix(key, "\n")); err == nil {
+			known = append(known, v)
+		}
+	}
+	_, err := note.Open([]byte(signed), note.VerifierList(known...))
+	var unknown *note.UnverifiedNoteError
+	switch {
+	case err == nil:
+		return SignatureValid
+	case errors.As(err, &unknown):
 		return SignatureUnknown
 	}
-	verifier, err := note.NewVerifier(key)
-	if err != nil {
-		return SignatureUnknown
-	}
-	if _, err := note.Open([]byte(signed), note.VerifierList(verifier)); err != nil {
-		return SignatureInvalid
-	}
-	return SignatureValid
+	return SignatureInvalid
 }

@@ -17,7 +17,7 @@ import (
 func TestCheckpoint(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	if _, err := w.Checkpoint(t.Context()); !errors.Is(err, wire.Refuse(wire.StoreMissing)) {
+	if _, err := w.Checkpoint(t.Context()); !errors.Is(err, wire.Refuse(wire.CheckpointKeyMissing)) {
 		t.Errorf("without a key: %v", err)
 	}
 	if err := CreateCheckpointKey(t.Context(), w.path); err != nil {

@@ -13,13 +13,18 @@ import (
 
 // Create makes a new store at path (mode 0600, in an existing directory) with
 // a fresh store id, and closes it. It refuses store-exists when anything is
-// there: a second history is never made by accident (BUS-SCHEMA-11).
+// there: a second history is never made by accident (BUS-SCHEMA-11). Other
+// refusals are invalid-path, disk-full, read-only-disk and storage-unavailable.
 //
 // The store is built under another name and gets its own only when it is
 // complete and durable: after a crash there is a whole store or none.
 func Create(ctx context.Context, path string) error { return create(ctx, path, current()) }
 
-func create(ctx context.Context, path string, v *version) error {
+func create(ctx context.Context, path string, v *version) (err error) {
+	defer nameDisk(path, &err)
+	if err := checkPath(path); err != nil {
+		return err
+	}
 	for _, suffix := range []string{"", walSuffix, shmSuffix, journalSuffix} {
 		if _, err := os.Lstat(path + suffix); !errors.Is(err, fs.ErrNotExist) {
 			return refuse(wire.StoreExists, err)

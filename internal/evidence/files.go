@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -20,10 +21,38 @@ const (
 	journalSuffix = "-journal"
 )
 
+// maxPath is the longest path of a store in bytes. SQLite takes 1,023 and
+// panics beyond in this build, and a store's scratch files have longer names.
+const maxPath = 960
+
+// checkPath refuses a path that is too long for SQLite, or holds a NUL.
+func checkPath(path string) error {
+	if len(path) > maxPath || strings.IndexByte(path, 0) >= 0 {
+		return refusef(wire.InvalidPath, "a path of %d bytes", len(path))
+	}
+	return nil
+}
+
+// checkPlain refuses a store whose files are there and are no plain files: a
+// pipe would never answer, and reading some devices does things. Nothing is
+// opened.
+func checkPlain(path string) error {
+	for _, suffix := range []string{"", walSuffix, shmSuffix, journalSuffix} {
+		info, err := os.Lstat(path + suffix)
+		if err == nil && !info.Mode().IsRegular() {
+			return refusef(wire.InvalidPath, "%s is no regular file: %v", filepath.Base(path+suffix), info.Mode())
+		}
+	}
+	return nil
+}
+
 // checkFiles refuses a store whose files are missing, are not plain files of
 // this user, or can be used by others (BUS-BOOT-24, BUS-BOOT-25). Modes are
 // never repaired: who could read the file yesterday is for the owner to judge.
 func checkFiles(path string) error {
+	if err := checkPath(path); err != nil {
+		return err
+	}
 	switch err := checkFile(path, 0o600); {
 	case errors.Is(err, fs.ErrNotExist):
 		return refuse(wire.StoreMissing, err)

@@ -34,8 +34,10 @@ type Lock struct {
 // (BUS-BOOT-54, BUS-BOOT-55).
 //
 // The file gets its name when it is complete, so that no crash leaves a lock
-// without an owner.
-func AcquireLock(path string) (*Lock, error) {
+// without an owner. Other refusals are disk-full, read-only-disk and
+// storage-unavailable.
+func AcquireLock(path string) (_ *Lock, err error) {
+	defer nameDisk(path, &err)
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		return nil, refuse(wire.WriterLocked, err)
 	}
@@ -164,7 +166,8 @@ type Unlocked struct {
 // has the name of a socket; writer-not-locked when there is neither lock nor
 // socket. Database, WAL and SHM are evidence
 // and stay (BUS-BOOT-56).
-func Unlock(path string, sockets []string) (Unlocked, error) {
+func Unlock(path string, sockets []string) (_ Unlocked, err error) {
+	defer nameDisk(path, &err)
 	here, err := proc.ThisMachine()
 	if err != nil {
 		return Unlocked{}, refuse(wire.StorageUnavailable, err)

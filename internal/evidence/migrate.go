@@ -41,6 +41,7 @@ type Migrated struct {
 // and left as it is. store-missing, store-version (for a later or a foreign
 // version), store-digest and store-damaged refuse and change nothing.
 func Migrate(ctx context.Context, path string, o MigrateOptions) (done Migrated, err error) {
+	defer nameDisk(path, &err)
 	if err := checkFiles(path); err != nil {
 		return done, err
 	}

@@ -2,7 +2,10 @@ package evidence
 
 import (
 	"context"
+	"errors"
 	"fmt"
+
+	"github.com/google/uuid"
 
 	"mosaicstack.dev/mosaic/internal/wire"
 )
@@ -59,10 +62,7 @@ func (c *conn) examine(want *version) (*examination, error) {
 	if master != v.masterDigest || meta[metaMaster] != v.masterDigest {
 		return nil, refusef(wire.StoreDigest, "sqlite_master %s, recorded %q", master, meta[metaMaster])
 	}
-	if len(meta) != 5 || len(meta[metaStoreID]) != 36 {
-		return nil, refusef(wire.StoreDamaged, "metadata")
-	}
-	if _, err := parseTime(meta[metaCreated]); err != nil {
+	if err := checkMeta(meta); err != nil {
 		return nil, refuse(wire.StoreDamaged, err)
 	}
 	if err := c.quickCheck(); err != nil {
@@ -72,6 +72,23 @@ func (c *conn) examine(want *version) (*examination, error) {
 		return nil, err
 	}
 	return &examination{version: v, storeID: meta[metaStoreID]}, nil
+}
+
+// checkMeta finds metadata that is missing, too much, or was changed. The
+// store's id binds the time of creation, which stands in it, to the chain.
+func checkMeta(meta map[string]string) error {
+	id, err := uuid.Parse(meta[metaStoreID])
+	if len(meta) != 5 || err != nil || id.String() != meta[metaStoreID] {
+		return errors.New("the store's description is not complete")
+	}
+	created, err := parseTime(meta[metaCreated])
+	if err != nil {
+		return err
+	}
+	if seconds, nanos := id.Time().UnixTime(); seconds*1000+nanos/1e6 != created {
+		return errors.New("the time of creation is not the one in the store's id")
+	}
+	return nil
 }
 
 // quickCheck also evaluates every CHECK of every row, and with them the form

@@ -47,13 +47,15 @@ type Store struct {
 
 // Open opens an existing store after every check of BUS-SCHEMA-03 to 10. It
 // refuses store-missing, store-version, store-digest, store-damaged,
-// unsafe-permissions or storage-unavailable, and then has changed nothing.
+// unsafe-permissions (also for a checkpoint key), invalid-path, disk-full,
+// read-only-disk or storage-unavailable, and then has changed nothing.
 // The caller holds the writer lock.
 func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	return open(ctx, path, o, current())
 }
 
-func open(ctx context.Context, path string, o Options, v *version) (*Store, error) {
+func open(ctx context.Context, path string, o Options, v *version) (_ *Store, err error) {
+	defer nameDisk(path, &err)
 	if o.Readers == 0 {
 		o.Readers = 2
 	}
@@ -65,6 +67,9 @@ func open(ctx context.Context, path string, o Options, v *version) (*Store, erro
 	}
 	if o.clock == nil {
 		o.clock = wallClock
+	}
+	if err := checkKeys(path); err != nil {
+		return nil, err
 	}
 	found, err := examine(ctx, path, v)
 	if err != nil {

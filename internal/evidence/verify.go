@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"runtime/debug"
+	"slices"
 
 	"github.com/ncruces/go-sqlite3"
 
@@ -16,12 +17,15 @@ import (
 
 // Report is what Verify found.
 type Report struct {
-	Version  int          `json:"version"` // 0 when it is unknown
-	StoreID  string       `json:"store"`
-	Rows     int64        `json:"rows"` // in the chain
-	Head     string       `json:"head"` // of the chain, hex
-	Problems []Problem    `json:"problems"`
-	Notes    []NoteResult `json:"notes"`
+	Version  int       `json:"version"` // 0 when it is unknown
+	StoreID  string    `json:"store"`
+	Rows     int64     `json:"rows"` // in the chain
+	Head     string    `json:"head"` // of the chain, hex
+	Problems []Problem `json:"problems"`
+	// UnknownSigners is the number of checkpoints in the history that are signed
+	// with a key that is not beside the store.
+	UnknownSigners int64        `json:"unknownSigners"`
+	Notes          []NoteResult `json:"notes"`
 }
 
 // OK reports whether the store is whole and contains every note.
@@ -32,6 +36,11 @@ func (r *Report) OK() bool {
 		}
 	}
 	return len(r.Problems) == 0
+}
+
+// Unverified reports whether a note is signed by nobody knows whom.
+func (r *Report) Unverified() bool {
+	return slices.ContainsFunc(r.Notes, func(n NoteResult) bool { return n.Signature == SignatureUnknown })
 }
 
 // Problem is one thing that is wrong.
@@ -68,10 +77,19 @@ const maxProblems = 10_000
 // tables, the strict order of times, the projections, and the rules that one
 // row cannot show. It says of each note whether the history still contains it.
 // It changes nothing and survives any damage; an error means that it could not
-// look (store-missing, storage-unavailable, or that of ctx).
+// look (store-missing, invalid-path, storage-unavailable, or that of ctx).
+//
+// The chain proves what stands before a row that is still there. A history
+// whose end was cut off verifies; only a note that somebody kept shows it.
 func Verify(ctx context.Context, path string, notes ...string) (*Report, error) {
+	if err := checkPath(path); err != nil {
+		return nil, err
+	}
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil, refuse(wire.StoreMissing, err)
+	}
+	if err := checkPlain(path); err != nil {
+		return nil, err
 	}
 	v := &verifier{ctx: ctx, path: path, report: &Report{}}
 	v.addNotes(notes)
@@ -152,6 +170,9 @@ func (v *verifier) schema() error {
 		return fmt.Errorf("schema version %q", meta[metaVersion])
 	}
 	v.report.Version = known.number
+	if err := checkMeta(meta); err != nil {
+		v.problem("meta", 0, "%v", err)
+	}
 	if meta[metaDigest] != known.sourceDigest {
 		v.problem("meta", 0, "the digest of the schema source is not that of version %d", known.number)
 	}
@@ -310,8 +331,11 @@ func (v *verifier) compareCheckpoint(h head, w *walker) {
 	if err != nil || c.origin != origin(v.report.StoreID) || c.size != size || string(c.head[:]) != string(root) {
 		v.problem("checkpoints", w.seq, "the note is not one of this row")
 	}
-	if checkSignature(v.path, signed) == SignatureInvalid {
-		v.problem("checkpoints", w.seq, "the note is not signed with the key beside the store")
+	switch checkSignature(v.path, signed) {
+	case SignatureInvalid:
+		v.problem("checkpoints", w.seq, "the note is not what was signed")
+	case SignatureUnknown:
+		v.report.UnknownSigners++
 	}
 }
 

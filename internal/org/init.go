@@ -67,7 +67,7 @@ func (p *Pending) Publish() error {
 	case errors.Is(err, fs.ErrExist):
 		return wire.Refuse(wire.OrganizationExists)
 	default:
-		return wire.Refuse(wire.OrganizationWriteFailed)
+		return wire.RefuseDisk(err, wire.OrganizationWriteFailed)
 	}
 }
 

@@ -255,7 +255,7 @@ var Codes = []CodeInfo{
 	{
 		Code:     InvalidPath,
 		Sentence: "this path cannot be used here, so nothing was done",
-		Cause:    "It is too long, holds a NUL, or names something else than the plain file or the directory that is needed, such as a pipe, a device or a symbolic link.",
+		Cause:    "It is too long, holds a NUL, or names something else than the plain file or the directory that is needed, such as a pipe, a device or a symbolic link; or the directory of a new file does not exist.",
 		Remedy:   "Give another path; a data root has at most 900 bytes.",
 		Operator: true,
 	},
