@@ -402,7 +402,7 @@ func TestVerbsAreTheseOnly(t *testing.T) {
 		"decision.raise", "decision.resolve", "decision.seen", "decision.withdraw",
 		"message.send", "message.receive", "message.read",
 		"launch.revoke", "launch.restore",
-		"inbox", "agents", "trail", "decisions", "replies", "messages",
+		"inbox", "agents", "trail", "decisions", "replies", "messages", "find",
 	}
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Errorf("verbs (-want +got):\n%s", diff)

@@ -1,6 +1,10 @@
 package broker
 
 import (
+	"regexp"
+	"slices"
+	"strings"
+
 	"mosaicstack.dev/mosaic/internal/evidence"
 	"mosaicstack.dev/mosaic/internal/wire"
 )
@@ -34,7 +38,7 @@ var readVerbs = []Verb{
 	read(Verb{
 		Name:     "trail",
 		Sessions: RoleSession | HumanSession | ReaderSession,
-		Summary:  "List every record about a task, decision or message in the order in which it was written",
+		Summary:  "List every record about a task, decision, message, event or run in the order in which it was written",
 		Example:  `{"subject":"01900000-0000-7000-8000-000000000000"}`,
 	}, readTrail),
 	read(Verb{
@@ -57,10 +61,46 @@ var readVerbs = []Verb{
 		Example:  `{"limit":50}`,
 		Codes:    []wire.Code{wire.MessageNotFound},
 	}, readFeed),
+	read(Verb{
+		Name:     "find",
+		Sessions: RoleSession | HumanSession | ReaderSession,
+		Summary:  "Find the messages, decisions, events and runs whose id begins or ends so, at most five of each",
+		Example:  `{"id":"5f0c9e21"}`,
+	}, readFind),
+}
+
+type findArgs struct {
+	ID string `json:"id" limit:"6 to 36 of the characters 0-9, a-f and -"` // the beginning or the end of an id
+}
+
+// idPart is a piece of an id that is long enough to look for.
+var idPart = regexp.MustCompile(`^[0-9a-f-]{6,36}$`)
+
+// readFind serves people, who are shown and type the ends of ids. An end is
+// looked for among the open decisions, the messages that the inbox shows and
+// the latest evidence.FindWindow records of each kind, so that the answer costs
+// the same however long the record is; a beginning is found wherever it is.
+func readFind(c *Call, a findArgs) (any, error) {
+	if !idPart.MatchString(a.ID) {
+		return nil, wire.RefuseField(wire.InvalidRequest, "id")
+	}
+	b := c.Session.Business.ID
+	found, err := c.Rows.Find(b, a.ID)
+	if err != nil || c.Session.Kind == RoleSession {
+		return list(found), err
+	}
+	unread, err := c.Rows.UnreadMessages(b, evidence.Lane(wire.HumanRole), inboxMessages)
+	for _, m := range unread {
+		f := evidence.Found{Kind: evidence.FoundMessage, ID: string(m.ID)}
+		if strings.HasSuffix(f.ID, a.ID) && !slices.Contains(found, f) {
+			found = append(found, f)
+		}
+	}
+	return list(found), err
 }
 
 type trailArgs struct {
-	Subject string `json:"subject"` // a task ref, decision or message
+	Subject string `json:"subject"` // a task ref, or a decision, message, event or run
 }
 
 // readTrail lists linked records; an unknown subject has none (BUS-READ-04 to 07).

@@ -57,6 +57,11 @@ const (
 	qDeliveriesOf
 	qClaimBefore
 	qRevocation
+
+	qFindMessages
+	qFindDecisions
+	qFindEvents
+	qFindRuns
 	numQueries
 )
 
@@ -166,4 +171,22 @@ var queries = [numQueries]string{
 		WHERE c.run = ?1 AND c.business = ?2 AND c.role = ?3 AND c.op = 'revoke' AND c.decision = ?4`,
 	qClaimBefore: `SELECT ` + claimColumns + ` FROM role_claims c
 		WHERE c.run = ?1 AND c.business = ?2 AND c.op = 'claim' AND c.at <= ?3 ORDER BY c.seq DESC LIMIT 1`,
+
+	// ?2 is a part of an id, ?3 the least text after all that begin with it, ?4
+	// how many of the latest rows are looked at for an end. The plus keeps
+	// SQLite from an index of the business, of which all would be read.
+	qFindMessages: `SELECT id FROM messages WHERE id >= ?2 AND id < ?3 AND +business = ?1
+		UNION ALL SELECT id FROM messages
+		WHERE seq > (SELECT max(seq) FROM messages) - ?4 AND +business = ?1 AND substr(id, -length(?2)) = ?2 LIMIT ?5`,
+	qFindDecisions: `SELECT id FROM decisions WHERE id >= ?2 AND id < ?3 AND +business = ?1
+		UNION ALL SELECT d.id FROM decision_open o CROSS JOIN decisions d ON d.seq = o.seq
+		WHERE o.business = ?1 AND substr(d.id, -length(?2)) = ?2
+		UNION ALL SELECT id FROM decisions
+		WHERE seq > (SELECT max(seq) FROM decisions) - ?4 AND +business = ?1 AND substr(id, -length(?2)) = ?2 LIMIT ?5`,
+	qFindEvents: `SELECT id FROM events WHERE id >= ?2 AND id < ?3 AND +business = ?1
+		UNION ALL SELECT id FROM events
+		WHERE seq > (SELECT max(seq) FROM events) - ?4 AND +business = ?1 AND substr(id, -length(?2)) = ?2 LIMIT ?5`,
+	qFindRuns: `SELECT run FROM events WHERE kind = 'session.launched' AND run >= ?2 AND run < ?3 AND +business = ?1
+		UNION ALL SELECT run FROM events WHERE seq > (SELECT max(seq) FROM events) - ?4
+		AND kind = 'session.launched' AND +business = ?1 AND substr(run, -length(?2)) = ?2 LIMIT ?5`,
 }

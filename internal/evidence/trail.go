@@ -6,8 +6,8 @@ import (
 	"mosaicstack.dev/mosaic/internal/wire"
 )
 
-// Trail returns the records linked to a task ref, decision or message, in
-// broker write order; empty for an unknown subject (BUS-READ-04 to 07).
+// Trail returns the records linked to a task ref, decision, message, event or
+// run, in broker write order; empty for an unknown subject (BUS-READ-04 to 07).
 //
 //   - A message brings its deliveries, the human input behind it, the message
 //     that it answers and those that answer it, the authority of its send, and
@@ -16,6 +16,8 @@ import (
 //     the action that spent it and the revocation that it allowed, the messages
 //     that cite it, and the decisions that it supersedes or that supersede it.
 //   - A task ref brings its decisions with all of that, and its events.
+//   - An event brings the decision that it spent or is about, and a run nothing
+//     but what every run brings.
 //
 // Every run that appears brings the evidence of its session and of its claim.
 func (r *Rows) Trail(b wire.Business, subject string) ([]TrailRow, error) {
@@ -71,7 +73,49 @@ func (t *trail) collect(subject string) error {
 	if d != nil {
 		return t.decision(d)
 	}
+	e, err := t.r.Event(t.b, wire.EventID(subject))
+	if err != nil {
+		return err
+	}
+	if e != nil {
+		return t.eventSubject(e)
+	}
+	if err := t.run(wire.Run(subject), forever); err != nil {
+		return err
+	}
 	return t.task(wire.TaskRef(subject))
+}
+
+// forever is later than every time of the record.
+const forever wire.Timestamp = "9999"
+
+// eventSubject adds an event with the decision whose approval it spent, or
+// which it is about.
+func (t *trail) eventSubject(e *Event) error {
+	if err := t.event(e); err != nil {
+		return err
+	}
+	for _, id := range []wire.DecisionID{deref(e.Spends), wire.DecisionID(deref(e.Subject))} {
+		if id == "" {
+			continue
+		}
+		d, err := t.r.Decision(t.b, id)
+		if err != nil {
+			return err
+		}
+		if d != nil {
+			return t.decisionAlone(d)
+		}
+	}
+	return nil
+}
+
+// deref is what p points to, or "".
+func deref[T ~string](p *T) T {
+	if p == nil {
+		return ""
+	}
+	return *p
 }
 
 func (t *trail) task(ref wire.TaskRef) error {
