@@ -97,7 +97,7 @@ func TestFiveMinutesOfTheReadme(t *testing.T) {
 	if why := r.cannotActAsPerson(); why != "" {
 		t.Skip(why)
 	}
-	t.Cleanup(func() { r.try(`kill -TERM "$(mosaic status --get pid)"`) })
+	t.Cleanup(func() { r.try(`mosaic down`) })
 	done := 0
 	id := ""
 	for _, command := range commands(t) {
@@ -105,7 +105,7 @@ func TestFiveMinutesOfTheReadme(t *testing.T) {
 			continue // the fresh build is on the PATH already
 		}
 		command = regexp.MustCompile(`\bID\b`).ReplaceAllString(command, id)
-		if strings.HasPrefix(command, "kill ") {
+		if command == "mosaic down" {
 			if out, err := r.try(command); err != nil {
 				t.Errorf("%s: %s%v", command, out, err)
 			}

@@ -11,12 +11,18 @@ type Argument struct {
 	Name     string
 	Type     string // string, integer, boolean, object, value (any JSON), or list of one of these
 	Optional bool
+	Limit    string // what a value may be, in words for people; "" where the type says it
 }
 
 // Arguments lists the verb's arguments in the order of the reference; none for
 // a verb that takes none. It is derived from the argument struct that the
 // dispatcher decodes into, so that help and reference cannot differ from it.
-func (v Verb) Arguments() []Argument { return ArgumentsOf(v.newArgs()) }
+func (v Verb) Arguments() []Argument {
+	if v.newArgs == nil {
+		return nil // no verb of the registry
+	}
+	return ArgumentsOf(v.newArgs())
+}
 
 // ArgumentsOf lists what an argument struct declares; args points to one. It
 // serves the tables of other sockets too.
@@ -33,6 +39,7 @@ func ArgumentsOf(args any) []Argument {
 			Name:     name,
 			Type:     jsonType(field.Type),
 			Optional: field.Type.Kind() == reflect.Pointer || strings.Contains(options, "omit"),
+			Limit:    field.Tag.Get("limit"),
 		})
 	}
 	return list

@@ -15,7 +15,7 @@ func TestArgumentsAreThoseOfTheStruct(t *testing.T) {
 	}
 	type args struct {
 		To      wire.Role       `json:"to"`
-		Note    *string         `json:"note,omitempty"`
+		Note    *string         `json:"note,omitempty" limit:"1 to 9 characters"`
 		Limit   int             `json:"limit,omitempty"`
 		Block   bool            `json:"blocking"`
 		Options []option        `json:"options"`
@@ -25,13 +25,13 @@ func TestArgumentsAreThoseOfTheStruct(t *testing.T) {
 	}
 	v := read(Verb{}, func(*Call, args) (any, error) { return nil, nil })
 	want := []Argument{
-		{"to", "string", false},
-		{"note", "string", true},
-		{"limit", "integer", true},
-		{"blocking", "boolean", false},
-		{"options", "list of object", false},
-		{"vars", "object", true},
-		{"any", "value", false},
+		{"to", "string", false, ""},
+		{"note", "string", true, "1 to 9 characters"},
+		{"limit", "integer", true, ""},
+		{"blocking", "boolean", false, ""},
+		{"options", "list of object", false, ""},
+		{"vars", "object", true, ""},
+		{"any", "value", false, ""},
 	}
 	if diff := cmp.Diff(want, v.Arguments()); diff != "" {
 		t.Error(diff)

@@ -11,14 +11,14 @@ import (
 // resolveArgs are the arguments of decision.resolve (BUS-DEC-60).
 type resolveArgs struct {
 	ID     wire.DecisionID `json:"id"`
-	Choice string          `json:"choice"`         // an option's key
-	Note   *string         `json:"note,omitempty"` // 1 to 1024 characters
+	Choice string          `json:"choice" limit:"the key of one of its options"`
+	Note   *string         `json:"note,omitempty" limit:"1 to 1024 characters"`
 }
 
 // noteArgs are the arguments of decision.seen and decision.withdraw.
 type noteArgs struct {
 	ID   wire.DecisionID `json:"id"`
-	Note *string         `json:"note,omitempty"` // 1 to 1024 characters
+	Note *string         `json:"note,omitempty" limit:"1 to 1024 characters"`
 }
 
 // resolveDecision answers a decision and returns its close (BUS-DEC-60 to 65).

@@ -28,6 +28,14 @@ var verbsByName = func() map[string]*Verb {
 	return m
 }()
 
+// FindVerb returns the row of a verb.
+func FindVerb(name string) (Verb, bool) {
+	if v := verbsByName[name]; v != nil {
+		return *v, true
+	}
+	return Verb{}, false
+}
+
 // requestLimit is the verb's limit in bytes; 0 means the general one
 // (BUS-PROTO-33).
 func requestLimit(verb string) int {

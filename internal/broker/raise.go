@@ -47,20 +47,19 @@ func raiseVerb() Verb {
 
 // raiseArgs are the arguments of decision.raise (BUS-DEC-01).
 type raiseArgs struct {
-	Action string `json:"action"`
-	// Question has 1 to 4096 characters, an option's text 1 to 1024, the target
-	// 1 to 512.
-	Question       string           `json:"question"`
-	Options        json.RawMessage  `json:"options"` // 2 to 9 of {key, text}
+	Action string `json:"action" limit:"one that mosaic explain actions lists"`
+
+	Question       string           `json:"question" limit:"1 to 4096 characters"`
+	Options        json.RawMessage  `json:"options" limit:"2 to 9 of {key, text}; a key has 1 to 160 of A-Z, a-z, 0-9 and _ . : / - and begins with a letter or digit, a text 1 to 1024 characters"`
 	Recommendation string           `json:"recommendation"`
 	Blocking       bool             `json:"blocking"`
-	Domain         *string          `json:"domain,omitempty"` // delivery (default) or technical
-	Target         *string          `json:"target,omitempty"`
+	Domain         *string          `json:"domain,omitempty" limit:"delivery or technical"` // default delivery
+	Target         *string          `json:"target,omitempty" limit:"1 to 512 characters"`
 	Project        *string          `json:"project,omitempty"`
 	SpecPath       *string          `json:"spec_path,omitempty"`
 	SpecCommit     *string          `json:"spec_commit,omitempty"`
-	TaskRef        *wire.TaskRef    `json:"task_ref,omitempty"`
-	RequirementRef *string          `json:"requirement_ref,omitempty"`
+	TaskRef        *wire.TaskRef    `json:"task_ref,omitempty" limit:"such as queue:1, vikunja:1/2 or gitea:web/3, at most 128 bytes"`
+	RequirementRef *string          `json:"requirement_ref,omitempty" limit:"such as REQ-API-1"`
 	Supersedes     *wire.DecisionID `json:"supersedes,omitempty"`
 	Choice         *string          `json:"choice,omitempty"` // within-role only, and there required
 	ApprovalChoice *string          `json:"approvalChoice,omitempty"`

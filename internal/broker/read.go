@@ -110,7 +110,7 @@ func readTrail(c *Call, a trailArgs) (any, error) {
 }
 
 type decisionsArgs struct {
-	List string `json:"list"` // roles or recent
+	List string `json:"list" limit:"roles or recent"`
 }
 
 // readDecisions lists decisions (BUS-READ-08 to 16); those that the list has no
@@ -154,8 +154,8 @@ func readReplies(c *Call, a repliesArgs) (any, error) {
 }
 
 type feedArgs struct {
-	Limit *int            `json:"limit,omitempty"` // 1 to 200, default 50
-	After *wire.MessageID `json:"after,omitempty"` // the next of the page before
+	Limit *int            `json:"limit,omitempty" limit:"1 to 200"` // default 50
+	After *wire.MessageID `json:"after,omitempty"`                  // the next of the page before
 }
 
 // feed is one page of the messages addressed to the human (BUS-READ-29).

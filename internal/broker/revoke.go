@@ -26,7 +26,7 @@ var revokeVerbs = []Verb{
 type revokeArgs struct {
 	Role     wire.Role        `json:"role"`
 	Decision *wire.DecisionID `json:"decision,omitempty"`
-	Reason   *string          `json:"reason,omitempty"` // 1 to 500 characters
+	Reason   *string          `json:"reason,omitempty" limit:"1 to 500 characters"`
 }
 
 // revoked is the result of role.revoke (BUS-OPEN-53).

@@ -10,9 +10,10 @@ import (
 
 // sendArgs are the arguments of message.send (BUS-MSG-01).
 type sendArgs struct {
-	To        wire.Role        `json:"to"`              // a role instance, human or tester
-	Body      string           `json:"body"`            // 1 to 32768 bytes
-	Class     *string          `json:"class,omitempty"` // default REQUEST; RESULT for a role's reply
+	To   wire.Role `json:"to"` // a role instance, human or tester
+	Body string    `json:"body" limit:"1 to 32768 bytes of UTF-8"`
+	// Class is REQUEST by default, and RESULT for a role's reply.
+	Class     *string          `json:"class,omitempty" limit:"REQUEST, ASSIGNMENT, REVIEW-REQUEST, REVIEW-RESULT, RESULT, INFO, DECISION, REACTION or BLOCK"`
 	InReplyTo *wire.MessageID  `json:"in_reply_to,omitempty"`
 	Corrects  *wire.MessageID  `json:"corrects,omitempty"` // an earlier message of the sender to the same recipient
 	Decision  *wire.DecisionID `json:"decision,omitempty"` // a citation, or the authority when sending needs one

@@ -27,7 +27,7 @@ func (a *app) ask(ctx context.Context, question, proposal string) (string, error
 	if line = strings.TrimSpace(line); line == "" {
 		line = proposal
 	}
-	return line, nil
+	return line, checkText("stdin", line)
 }
 
 // await reads from stdin until ctx ends: Ctrl-C must end a command that waits
@@ -51,9 +51,17 @@ func await[T any](ctx context.Context, read func() (T, error)) (T, error) {
 	}
 }
 
-// input reads stdin to its end, at most limit bytes of it.
-func (a *app) input(ctx context.Context, limit int64) ([]byte, error) {
-	return await(ctx, func() ([]byte, error) { return io.ReadAll(io.LimitReader(a.stdin, limit)) })
+// input reads stdin to its end: text that can be sent as it is, at most as
+// long as a request.
+func (a *app) input(ctx context.Context) (string, error) {
+	read, err := await(ctx, func() ([]byte, error) { return io.ReadAll(io.LimitReader(a.stdin, wire.MaxRequest+1)) })
+	switch {
+	case err != nil:
+		return "", err
+	case len(read) > wire.MaxRequest:
+		return "", wire.RefuseField(wire.RequestTooLarge, "stdin")
+	}
+	return string(read), checkText("stdin", string(read))
 }
 
 // promptFor shows on a terminal that the next line goes to role. It always

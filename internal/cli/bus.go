@@ -133,6 +133,7 @@ checkpoint.pub of the old one beside it, and run mosaic bus verify.`,
 		if err := evidence.Backup(cmd.Context(), broker.StorePath(root), dest); err != nil {
 			return err
 		}
+		a.out.did("mosaic bus verify " + quote(dest))
 		made := struct {
 			Backup string `json:"backup"`
 		}{dest}
@@ -211,6 +212,7 @@ beside it. The host must not run. A record of the current version stays as it is
 		if err != nil {
 			return lockProblem(root, err)
 		}
+		a.out.did("mosaic bus verify")
 		return a.out.answer(done, func(w *screen) {
 			if done.From == done.To {
 				w.line("The record has the current version %d.", done.To)
@@ -240,6 +242,7 @@ The record itself is not touched.`,
 		if err != nil {
 			return lockProblem(root, err)
 		}
+		a.out.did("mosaic doctor")
 		return a.out.answer(freed, func(w *screen) {
 			if freed.Owner != nil {
 				w.line("Process %d, which had the lock since %s, is gone. Removed:", freed.Owner.PID, freed.Owner.At)

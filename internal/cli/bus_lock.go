@@ -98,6 +98,16 @@ func (l lockState) problem(root string, err error) error {
 	return err
 }
 
+// lockOwner is the process that has the writer lock, when it certainly lives.
+func lockOwner(root string) (pid int, alive bool) {
+	owner, err := evidence.ReadLock(broker.LockPath(root))
+	if err != nil {
+		return 0, false
+	}
+	here, err := proc.ThisMachine()
+	return owner.PID, err == nil && owner.Judge(here, proc.System()) == proc.Alive
+}
+
 // checkLock says who has the writer lock and, when its owner is gone, how to
 // keep the evidence and free it (BUS-OPEN-13). It removes nothing.
 func checkLock(root string) check {

@@ -25,7 +25,7 @@ mosaic call message.send '{"to":"dev","body":"Good morning"}'`,
 		return verbNames(), cobra.ShellCompDirectiveNoFileComp
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		s, err := a.session()
+		s, err := a.session(cmd.Context())
 		if err != nil {
 			return err
 		}
@@ -34,11 +34,9 @@ mosaic call message.send '{"to":"dev","body":"Good morning"}'`,
 			text = args[1]
 		}
 		if text == "-" {
-			read, err := a.input(cmd.Context(), wire.MaxRequest+1)
-			if err != nil {
+			if text, err = a.input(cmd.Context()); err != nil {
 				return err
 			}
-			text = string(read)
 		}
 		if !json.Valid([]byte(text)) {
 			return explained(wire.RefuseField(wire.InvalidRequest, "args"), "the arguments are not valid JSON")

@@ -36,7 +36,7 @@ func (a *app) completionCommand() *cobra.Command {
 		case "fish":
 			err = root.GenFishCompletion(&b, true)
 		default:
-			return usage("%q is none of bash, zsh and fish: %s", args[0], cmd.UseLine())
+			return usage("%q is none of bash, zsh and fish: %s", echo(args[0]), cmd.UseLine())
 		}
 		if err != nil {
 			return err
@@ -59,7 +59,7 @@ func (a *app) complete(args []string, find func(ctx context.Context, s *session)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), completionTime)
 	defer cancel()
-	s, err := a.session()
+	s, err := a.session(ctx)
 	if err != nil {
 		return nil, directive
 	}
@@ -99,7 +99,8 @@ func (a *app) completeRuns(_ *cobra.Command, args []string, _ string) ([]string,
 	})
 }
 
-// completeRoles offers the roles of the organization file; nobody is asked.
+// completeRoles offers the roles of the organization file; nobody is asked, so
+// that they are offered while no host runs too.
 func (a *app) completeRoles(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	const directive = cobra.ShellCompDirectiveNoFileComp
 	if len(args) > 0 {

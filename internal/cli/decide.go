@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mosaicstack.dev/mosaic/internal/display"
 	"mosaicstack.dev/mosaic/internal/wire"
 )
 
@@ -32,7 +31,7 @@ mosaic inbox --json`,
 		Args: arguments(),
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		s, err := a.session()
+		s, err := a.session(cmd.Context())
 		if err != nil {
 			return err
 		}
@@ -102,41 +101,45 @@ func showDecision(w *screen, d decision, now time.Time) {
 	w.line("%s  %s  %s", w.yellow("%s", class), w.bold("%s", d.Authorization.String()), w.dim("%s", d.ID))
 	if t, ok := d.Authorization.landing(); ok {
 		w.line("  project %s, branch %s, commit %s", t.Project, t.Branch, t.Commit)
+	} else {
+		showTarget(w, "  ", d.Authorization)
 	}
-	w.line("  %s asks:", d.RaisedByRole)
+	w.line("  %s asks:", word(d.RaisedByRole))
 	w.body("    ", d.Question)
-	wide := 0
 	for _, o := range d.Options {
-		wide = max(wide, display.Width(o.Key))
-	}
-	for _, o := range d.Options {
-		var marks []string
+		marks := []string{"approves nothing"}
 		if o.Key == d.Authorization.ApprovalChoice {
-			marks = append(marks, "approves "+d.Authorization.String())
+			marks[0] = "approves " + d.Authorization.String()
 		}
 		if o.Key == d.Recommendation {
-			marks = append(marks, "recommended by "+string(d.RaisedByRole))
+			marks = append(marks, "recommended by "+word(d.RaisedByRole))
 		}
-		mark := ""
-		if len(marks) > 0 {
-			mark = "  [" + strings.Join(marks, "; ") + "]"
-		}
-		w.line("  %s%s  %s%s", o.Key, styled(strings.Repeat(" ", wide-display.Width(o.Key))), o.Text, w.dim("%s", mark))
+		w.line("  %s  %s", w.bold("%s", word(o.Key)), styled("["+visible(strings.Join(marks, "; "))+"]"))
+		w.body("    ", o.Text)
 	}
 	facts := []string{"raised " + ago(d.At, now)}
 	if d.TaskRef != nil {
-		task := "about " + string(*d.TaskRef)
+		task := "about " + word(*d.TaskRef)
 		if d.Blocking {
-			task = string(*d.TaskRef) + " waits for it"
+			task = word(*d.TaskRef) + " waits for it"
 		}
 		facts = append(facts, task)
 	}
 	if d.Route != wire.HumanRole {
-		facts = append(facts, "routed to "+string(d.Route))
+		facts = append(facts, "routed to "+word(d.Route))
 	}
 	w.line("  %s", w.dim("%s", strings.Join(facts, "; ")))
 	if d.Clipped {
 		w.line("  Its texts are cut here; whole: mosaic trail %s", short(d.ID))
+	}
+}
+
+// showTarget shows a target whole that does not pass as a plain word: what an
+// approval allows is never told in part alone.
+func showTarget(w *screen, indent string, a authorization) {
+	if a.Target != nil && word(*a.Target) != *a.Target {
+		w.line("%sThe whole target:", styled(indent))
+		w.body(indent+"  ", *a.Target)
 	}
 }
 
@@ -157,9 +160,9 @@ mosaic decide 5f0c9e21 no --note "not before Monday"`,
 	cmd.ValidArgsFunction = a.completeDecisions
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 1 && !a.interactive() {
-			return usage("OPTION is missing, and there is no terminal to ask on: mosaic decide %s OPTION", args[0])
+			return usage("OPTION is missing, and there is no terminal to ask on: mosaic decide %s OPTION", echo(args[0]))
 		}
-		s, err := a.session()
+		s, err := a.session(cmd.Context())
 		if err != nil {
 			return err
 		}
@@ -193,7 +196,7 @@ func (a *app) acknowledgeCommand(name, verbName, summary, example string) *cobra
 	note := cmd.Flags().String("note", "", "a note that is kept with it")
 	cmd.ValidArgsFunction = a.completeDecisions
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		s, err := a.session()
+		s, err := a.session(cmd.Context())
 		if err != nil {
 			return err
 		}
@@ -239,14 +242,20 @@ func showClose(w *screen, d decision, e decisionEvent) {
 	case e.Kind == kindWithdrawn:
 		w.line("Withdrawn: %s. Nothing was authorized.", short(d.ID))
 	case e.approves(d):
-		w.line("Approved: %s may do %s, once.", d.RaisedByRole, w.bold("%s", d.Authorization.String()))
+		w.line("Approved: %s may do %s, once.", word(d.RaisedByRole), w.bold("%s", d.Authorization.String()))
 	case e.Choice != nil:
-		w.line("Answered %s: %s was not authorized.", *e.Choice, d.Authorization.String())
+		w.line("Answered %s: %s was not authorized.", word(*e.Choice), d.Authorization.String())
 	}
-	if e.Note != nil {
-		w.body("  ", "Note: "+*e.Note)
-	}
+	showNote(w, e.Note)
 	w.line("  mosaic trail %s", short(d.ID))
+}
+
+// showNote shows the note of an answer, if there is one.
+func showNote(w *screen, note *string) {
+	if note != nil {
+		w.line("  Note:")
+		w.body("    ", *note)
+	}
 }
 
 // lastDecisionEvent is the latest event of a decision in the record, or nil.
@@ -275,21 +284,23 @@ func openDecisions(ctx context.Context, s *session) ([]decision, error) {
 	return append(box.Decisions, routed...), err
 }
 
-// findDecision finds the decision that typed names: an open one by part of its
-// id, any by its whole id, which needs no list. Its texts are whole.
+// findDecisionID finds the id of the decision, open or closed, that typed
+// names. "" stays "".
+func findDecisionID(ctx context.Context, s *session, typed string) (wire.DecisionID, error) {
+	if typed == "" {
+		return "", nil
+	}
+	return resolve[wire.DecisionID](ctx, s, typed, kindDecision, wire.DecisionNotFound)
+}
+
+// findDecision reads the decision, open or closed, that typed names. Its
+// texts are whole.
 func findDecision(ctx context.Context, s *session, typed string) (decision, error) {
-	var open []decision
-	if !wholeID.MatchString(strings.ToLower(strings.TrimSpace(typed))) {
-		var err error
-		if open, err = openDecisions(ctx, s); err != nil {
-			return decision{}, err
-		}
+	id, err := findDecisionID(ctx, s, typed)
+	if err != nil {
+		return decision{}, err
 	}
-	ids := make([]wire.DecisionID, len(open))
-	for i, d := range open {
-		ids[i] = d.ID
-	}
-	id, err := pick(typed, ids, wire.DecisionNotFound)
+	open, err := openDecisions(ctx, s)
 	if err != nil {
 		return decision{}, err
 	}
@@ -316,7 +327,9 @@ func (a *app) askChoice(ctx context.Context, d decision) (string, error) {
 	for _, o := range d.Options {
 		keys = append(keys, o.Key)
 	}
-	a.out.show(func(w *screen) { showDecision(w, d, time.Now()) })
+	if err := a.out.show(func(w *screen) { showDecision(w, d, time.Now()) }); err != nil {
+		return "", err
+	}
 	return a.ask(ctx, "Your answer ("+strings.Join(keys, ", ")+")", "")
 }
 
@@ -334,9 +347,9 @@ func (a *app) decisionsCommand() *cobra.Command {
 			list = args[0]
 		}
 		if list != "roles" && list != "recent" {
-			return usage("%q is neither roles nor recent: %s", list, cmd.UseLine())
+			return usage("%q is neither roles nor recent: %s", echo(list), cmd.UseLine())
 		}
-		s, err := a.session()
+		s, err := a.session(cmd.Context())
 		if err != nil {
 			return err
 		}
@@ -355,7 +368,7 @@ func (a *app) decisionsCommand() *cobra.Command {
 				if c := r.Closed; c != nil {
 					outcome = c.Kind + " by " + c.By
 					if c.Choice != nil {
-						outcome = *c.Choice + " by " + c.By
+						outcome = word(*c.Choice) + " by " + c.By
 					}
 				}
 				table = append(table, []string{short(r.ID), string(r.RaisedByRole), r.Authorization.String(), outcome})

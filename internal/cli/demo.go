@@ -48,7 +48,7 @@ mosaic demo --team ./my-team`,
 		scripts := fs.FS(team.Scripts)
 		if *dir != "" {
 			if info, err := os.Stat(*dir); err != nil || !info.IsDir() {
-				return usage("%s is not a directory: mosaic demo --team DIR", *dir)
+				return usage("%s is not a directory: mosaic demo --team DIR", echo(*dir))
 			}
 			scripts = overlay{os.DirFS(*dir), team.Scripts}
 		}

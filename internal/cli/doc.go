@@ -6,8 +6,11 @@
 //   - exit codes: 0 done, 1 the operation failed, 2 refused or invalid data,
 //     3 the outcome is uncertain, 4 usage (DESIGN.md 3);
 //   - one line on stderr for every failure, "mosaic: <code>: <sentence>";
-//   - with --json exactly one JSON document on stdout and nothing else there,
-//     and the failure on stderr as one JSON object;
+//   - with --json exactly one JSON document on stdout and nothing else there:
+//     the answer, or the failure, whose line is on stderr all the same;
+//   - that what was done is never reported as failed: when its answer cannot be
+//     printed the code is not-shown (exit 3);
+//   - that text is sent as it was typed or refused, never repaired (text.go);
 //   - that no text from others reaches a terminal before its control and
 //     direction-changing characters were made visible (output.go);
 //   - that it never prompts without a terminal;

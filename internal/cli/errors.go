@@ -38,7 +38,7 @@ type failure struct {
 	silent   bool // everything has been said already
 }
 
-// report is the failure as the JSON object of --json.
+// report is the failure as the JSON document of --json.
 func (f failure) report() any {
 	return struct {
 		Error    wire.Code `json:"error"`
@@ -138,7 +138,7 @@ func describe(err error, managed bool) failure {
 			f.exit = exitFailed
 		}
 		switch code.Code {
-		case wire.OutcomeUnknown:
+		case wire.OutcomeUnknown, wire.NotShown:
 			f.exit = exitUncertain
 		case wire.Usage:
 			f.exit = exitUsage

@@ -32,10 +32,63 @@ func (a *app) helpCommand() *cobra.Command {
 	}
 }
 
+// versionFlag gives the root a --version that is an answer like any other.
+func (a *app) versionFlag(root *cobra.Command) {
+	asked := root.Flags().Bool("version", false, "print the version")
+	help := root.RunE
+	root.RunE = func(cmd *cobra.Command, args []string) error {
+		if !*asked {
+			return help(cmd, args)
+		}
+		v := struct {
+			Version string `json:"version"`
+		}{version()}
+		return a.out.answer(v, func(w *screen) { w.line("mosaic %s", v.Version) })
+	}
+}
+
+// helpDocument is the help of a command in JSON.
+type helpDocument struct {
+	Command  string        `json:"command"`
+	Summary  string        `json:"summary"`
+	Text     string        `json:"text,omitempty"`
+	Usage    string        `json:"usage"`
+	Examples []string      `json:"examples"`
+	Aliases  []string      `json:"aliases"`
+	Commands []helpCommand `json:"commands"`
+	Flags    []helpFlag    `json:"flags"`
+}
+
+type helpCommand struct {
+	Name    string `json:"name"`
+	Summary string `json:"summary"`
+}
+
+type helpFlag struct {
+	Name string `json:"name"` // with what it takes
+	Text string `json:"text"`
+}
+
+func documentOf(cmd *cobra.Command) helpDocument {
+	d := helpDocument{
+		Command: cmd.CommandPath(), Summary: cmd.Short, Text: cmd.Long, Usage: cmd.UseLine(),
+		Examples: strings.Split(cmd.Example, "\n"), Aliases: cmd.Aliases,
+	}
+	for _, c := range cmd.Commands() {
+		if !c.Hidden {
+			d.Commands = append(d.Commands, helpCommand{c.Name(), c.Short})
+		}
+	}
+	for _, r := range append(flagRows(cmd.LocalNonPersistentFlags()), flagRows(cmd.Root().PersistentFlags())...) {
+		d.Flags = append(d.Flags, helpFlag{r[0], r[1]})
+	}
+	return d
+}
+
 // help prints the help of a command: examples first, because they are what
-// most people came for.
+// most people came for. Cobra takes no error from it, so the printer keeps it.
 func (a *app) help(cmd *cobra.Command, _ []string) {
-	a.out.show(func(w *screen) {
+	a.out.failed = a.out.answer(documentOf(cmd), func(w *screen) {
 		for i, example := range strings.Split(cmd.Example, "\n") {
 			if i == 0 {
 				w.line("%s", w.bold("Examples"))

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"regexp"
 	"slices"
 	"strconv"
@@ -12,7 +13,9 @@ import (
 
 // Ids are UUIDv7: their beginnings are times and alike, so people are shown
 // the last eight characters, and may type any beginning or end that names one
-// record. Nothing is guessed: what fits two records is refused.
+// record. Nothing is guessed: what fits two records is refused. Whatever id a
+// command prints can be typed back in part: the bus knows the records of every
+// kind (the verb find), and the host its runs.
 
 const (
 	shortID  = 8 // characters of an id that people are shown
@@ -38,30 +41,77 @@ func shortOf[T ~string](id *T) string {
 	return short(*id)
 }
 
+// partOf is what was typed of an id, in the form of ids, and whether it is a
+// whole one. Too little to look for is a usage error.
+func partOf(typed string) (part string, isWhole bool, err error) {
+	part = strings.ToLower(strings.TrimSpace(typed))
+	if len(part) < fewestID {
+		return "", false, usage("%q is too short for an id: give at least %d characters of its beginning or end", part, fewestID)
+	}
+	return part, wholeID.MatchString(part), nil
+}
+
 // pick finds the id that typed abbreviates among known. A whole id is taken as
 // it is: whether it exists is for the broker to say. missing is the code when
 // nothing fits.
 func pick[T ~string](typed string, known []T, missing wire.Code) (T, error) {
-	typed = strings.ToLower(strings.TrimSpace(typed))
-	if wholeID.MatchString(typed) {
-		return T(typed), nil
-	}
-	if len(typed) < fewestID {
-		return "", explained(wire.Refuse(wire.AmbiguousID), "%q is shorter than %d characters", typed, fewestID)
+	part, isWhole, err := partOf(typed)
+	if err != nil || isWhole {
+		return T(part), err
 	}
 	var found []T
 	for _, id := range known {
-		if s := string(id); (strings.HasPrefix(s, typed) || strings.HasSuffix(s, typed)) && !slices.Contains(found, id) {
+		if s := string(id); (strings.HasPrefix(s, part) || strings.HasSuffix(s, part)) && !slices.Contains(found, id) {
 			found = append(found, id)
 		}
 	}
 	switch len(found) {
 	case 0:
-		return "", explained(wire.Refuse(missing), "%q", typed)
+		return "", explained(wire.Refuse(missing), "%q", echo(part))
 	case 1:
 		return found[0], nil
 	}
-	return "", explained(wire.Refuse(wire.AmbiguousID), "%q fits %d records", typed, len(found))
+	return "", explained(wire.Refuse(wire.AmbiguousID), "%q fits %d records", part, len(found))
+}
+
+// Kinds of record that have an id.
+const (
+	kindMessage  = "message"
+	kindDecision = "decision"
+)
+
+// foundRecord is a row of the verb find.
+type foundRecord struct {
+	Kind string `json:"kind"` // message, decision, event or run
+	ID   string `json:"id"`
+}
+
+var partOfID = regexp.MustCompile(`^[0-9a-f-]+$`)
+
+// resolve finds the id of the record of a kind, or of any for "", that typed
+// names: any by its whole id or its beginning, and by its end the open
+// decisions and the latest records of the business.
+func resolve[T ~string](ctx context.Context, s *session, typed, kind string, missing wire.Code) (T, error) {
+	part, isWhole, err := partOf(typed)
+	if err != nil || isWhole {
+		return T(part), err
+	}
+	var found []foundRecord
+	if partOfID.MatchString(part) && len(part) <= 36 {
+		if found, err = verb[[]foundRecord](ctx, s, "find", map[string]string{"id": part}); err != nil {
+			return "", err
+		}
+	}
+	var ids []T
+	for _, f := range found {
+		if kind == "" || f.Kind == kind {
+			ids = append(ids, T(f.ID))
+		}
+	}
+	if len(ids) == 0 && len(found) > 0 {
+		return "", explained(wire.Refuse(missing), "%q is the id of a %s; see it with: mosaic trail %s", part, found[0].Kind, part)
+	}
+	return pick(part, ids, missing)
 }
 
 // ago says how long a time lies back, roughly, for people.

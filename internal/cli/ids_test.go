@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -30,14 +31,24 @@ func TestPickNeverGuesses(t *testing.T) {
 		{"0197c3a0-7d1f", c, ""},
 		{"0c9e21", "", wire.AmbiguousID},
 		{"0197c3a0", "", wire.AmbiguousID},
-		{"11111", "", wire.AmbiguousID}, // one fits, but five characters are a guess
-		{"", "", wire.AmbiguousID},
 		{"22222222", "", wire.DecisionNotFound},
 		{"7c55-9f3a", "", wire.DecisionNotFound}, // the middle is neither end
 	} {
 		got, err := pick(tt.typed, known, wire.DecisionNotFound)
 		if got != tt.want || tt.code == "" && err != nil || tt.code != "" && !errors.Is(err, wire.Refuse(tt.code)) {
 			t.Errorf("pick(%q) = %q, %v; want %q, %q", tt.typed, got, err, tt.want, tt.code)
+		}
+	}
+}
+
+// One would fit, but five characters are a guess, and none are a variable that
+// was not set. Neither is told that it fits more than one record.
+func TestTooLittleOfAnIDIsAUsageError(t *testing.T) {
+	t.Parallel()
+	for _, typed := range []string{"", "0", " 11111 "} {
+		_, err := pick(typed, []wire.Run{}, wire.UnknownRun)
+		if f := describe(err, false); f.exit != exitUsage || !strings.Contains(f.sentence, "too short for an id") {
+			t.Errorf("pick(%q): %+v", typed, f)
 		}
 	}
 }

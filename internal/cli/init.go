@@ -51,6 +51,7 @@ mosaic init --data-root ~/mosaic --yes`,
 		if err := makeRoot(cmd.Context(), root, *human, *business); err != nil {
 			return err
 		}
+		a.out.did("mosaic doctor")
 		made := struct {
 			DataRoot     string `json:"dataRoot"`
 			Organization string `json:"organization"`

@@ -42,9 +42,9 @@ mosaic launch dev    # runs the command: of dev in organization.yaml`,
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		command := args[1:]
 		if at := cmd.ArgsLenAtDash(); len(command) > 0 && at != 1 {
-			return usage("put -- before the command: mosaic launch %s -- %s", args[0], command[0])
+			return usage("put -- before the command: mosaic launch %s -- %s", echo(args[0]), echo(command[0]))
 		}
-		order := host.LaunchArgs{Instance: wire.Role(args[0]), Harness: *harness, Command: command, Decision: wire.DecisionID(*decision)}
+		order := host.LaunchArgs{Instance: wire.Role(args[0]), Harness: *harness, Command: command}
 		if len(command) > 0 && order.Harness == "" {
 			order.Harness = "exec"
 		}
@@ -55,8 +55,11 @@ mosaic launch dev    # runs the command: of dev in organization.yaml`,
 			}
 			order.Dir = abs
 		}
-		s, err := a.session()
+		s, err := a.session(cmd.Context())
 		if err != nil {
+			return err
+		}
+		if order.Decision, err = findDecisionID(cmd.Context(), s, *decision); err != nil {
 			return err
 		}
 		started, err := hostVerb[host.Launched](cmd.Context(), s, "launch", order)
@@ -130,7 +133,7 @@ func (a *app) runsCommand() *cobra.Command {
 	}
 	cmd.ValidArgsFunction = a.completeRuns
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		s, err := a.session()
+		s, err := a.session(cmd.Context())
 		if err != nil {
 			return err
 		}
@@ -222,7 +225,7 @@ func (a *app) stopCommand() *cobra.Command {
 	cmd.ValidArgsFunction = a.completeRuns
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ctx := cmd.Context()
-		s, err := a.session()
+		s, err := a.session(ctx)
 		if err != nil {
 			return err
 		}
@@ -265,9 +268,9 @@ func (a *app) launchesCommand() *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ctx := cmd.Context()
 		if len(args) == 1 && args[0] != "revoke" && args[0] != "restore" {
-			return usage("%q is neither revoke nor restore: %s", args[0], cmd.UseLine())
+			return usage("%q is neither revoke nor restore: %s", echo(args[0]), cmd.UseLine())
 		}
-		s, err := a.session()
+		s, err := a.session(ctx)
 		if err != nil {
 			return err
 		}
@@ -322,7 +325,7 @@ branch or commit is refused with decision-mismatch. Ask for it with:
 	flags.StringVar(&l.Project, "project", "", "project of the organization file")
 	flags.StringVar(&l.Branch, "branch", "", "branch to move (default: the project's main branch)")
 	flags.StringVar(&l.Commit, "commit", "", "full id of the commit")
-	flags.StringVar((*string)(&l.Decision), "decision", "", "whole id of the approval")
+	flags.StringVar((*string)(&l.Decision), "decision", "", "id of the approval")
 	flags.StringVar((*string)(&l.TaskRef), "task", "", "task that it finishes, such as queue:1")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		for _, f := range [][2]string{{"project", l.Project}, {"commit", l.Commit}, {"decision", string(l.Decision)}} {
@@ -330,8 +333,11 @@ branch or commit is refused with decision-mismatch. Ask for it with:
 				return usage("--%s is missing: %s", f[0], cmd.UseLine())
 			}
 		}
-		s, err := a.session()
+		s, err := a.session(cmd.Context())
 		if err != nil {
+			return err
+		}
+		if l.Decision, err = findDecisionID(cmd.Context(), s, string(l.Decision)); err != nil {
 			return err
 		}
 		landed, err := hostVerb[host.Landed](cmd.Context(), s, "land", l)

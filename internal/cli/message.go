@@ -49,7 +49,7 @@ git log -1 | mosaic send rev -`,
 	decision := flags.String("decision", "", "id of the decision that this cites or spends")
 	cmd.ValidArgsFunction = a.completeRoles
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		s, err := a.session()
+		s, err := a.session(cmd.Context())
 		if err != nil {
 			return err
 		}
@@ -61,11 +61,11 @@ git log -1 | mosaic send rev -`,
 			if a.interactive() {
 				a.out.progress("Type the message; end it with Ctrl-D.")
 			}
-			read, err := a.input(cmd.Context(), wire.MaxRequest)
+			read, err := a.input(cmd.Context())
 			if err != nil {
 				return err
 			}
-			text = strings.TrimSuffix(string(read), "\n")
+			text = strings.TrimSuffix(read, "\n")
 		}
 		order := sendArgs{To: wire.Role(args[0]), Body: text, Class: *class}
 		ctx := cmd.Context()
@@ -75,12 +75,8 @@ git log -1 | mosaic send rev -`,
 		if order.Corrects, err = findMessage(ctx, s, *corrects); err != nil {
 			return err
 		}
-		if *decision != "" {
-			d, err := findDecision(ctx, s, *decision)
-			if err != nil {
-				return err
-			}
-			order.Decision = d.ID
+		if order.Decision, err = findDecisionID(ctx, s, *decision); err != nil {
+			return err
 		}
 		result, err := verb[sent](ctx, s, "message.send", order)
 		if err != nil {
@@ -107,31 +103,12 @@ type feed struct {
 	Next     *wire.MessageID `json:"next"`
 }
 
-// feedPage is how many of the latest messages an abbreviated id is looked up in.
-const feedPage = 200
-
-// findMessage finds the message that typed names: one of the latest to the
-// person by part of its id, any by its whole id. "" stays "".
+// findMessage finds the message that typed names. "" stays "".
 func findMessage(ctx context.Context, s *session, typed string) (wire.MessageID, error) {
-	if typed == "" || wholeID.MatchString(strings.ToLower(typed)) || s.role {
-		return pickOrEmpty[wire.MessageID](typed)
-	}
-	page, err := verb[feed](ctx, s, "messages", map[string]int{"limit": feedPage})
-	if err != nil {
-		return "", err
-	}
-	ids := make([]wire.MessageID, len(page.Messages))
-	for i, m := range page.Messages {
-		ids[i] = m.ID
-	}
-	return pick(typed, ids, wire.MessageNotFound)
-}
-
-func pickOrEmpty[T ~string](typed string) (T, error) {
 	if typed == "" {
 		return "", nil
 	}
-	return pick[T](typed, nil, wire.MessageNotFound)
+	return resolve[wire.MessageID](ctx, s, typed, kindMessage, wire.MessageNotFound)
 }
 
 func (a *app) messagesCommand() *cobra.Command {
@@ -146,7 +123,7 @@ mosaic messages --limit 10 --after 0197c3a0-7d1e-7c55-9f3a-2b6f5f0c9e21`,
 	limit := cmd.Flags().Int("limit", 50, "how many, 1 to 200")
 	after := cmd.Flags().String("after", "", "show what is older than this message")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		s, err := a.session()
+		s, err := a.session(cmd.Context())
 		if err != nil {
 			return err
 		}
@@ -207,7 +184,7 @@ func showExcerpt(w *screen, m message, now time.Time) {
 }
 
 func showHead(w *screen, m message, now time.Time) {
-	w.line("%s  %s  %s to %s, %s", short(m.ID), w.bold("%s", m.Class), m.FromRole, recipient(m), ago(m.At, now))
+	w.line("%s  %s  %s to %s, %s", short(m.ID), w.bold("%s", m.Class), word(m.FromRole), styled(recipient(m)), ago(m.At, now))
 }
 
 func showLinks(w *screen, m message) {
@@ -229,9 +206,9 @@ func showLinks(w *screen, m message) {
 // recipient is whom a message was for, with the name that was used for it.
 func recipient(m message) string {
 	if m.ToName != nil {
-		return *m.ToName + " (" + string(m.ToRole) + ")"
+		return word(*m.ToName) + " (" + word(m.ToRole) + ")"
 	}
-	return string(m.ToRole)
+	return word(m.ToRole)
 }
 
 func (a *app) receiveCommand() *cobra.Command {
@@ -246,9 +223,9 @@ message and ends with code 0 and no messages when none comes.`,
 mosaic receive --wait 30s --json`,
 		Args: arguments(),
 	}
-	wait := cmd.Flags().Duration("wait", 0, "how long to wait for the first message, such as 30s")
+	wait := waiting(cmd, "wait", 0, "how long to wait for the first message, such as 30s")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		s, err := a.session()
+		s, err := a.session(cmd.Context())
 		if err != nil {
 			return err
 		}
@@ -287,7 +264,7 @@ received first, with all that wait before it; those stay unread.`,
 	cmd.ValidArgsFunction = a.completeMessages
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ctx := cmd.Context()
-		s, err := a.session()
+		s, err := a.session(ctx)
 		if err != nil {
 			return err
 		}
@@ -374,7 +351,7 @@ func (a *app) repliesCommand() *cobra.Command {
 	}
 	cmd.ValidArgsFunction = a.completeMessages
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		s, err := a.session()
+		s, err := a.session(cmd.Context())
 		if err != nil {
 			return err
 		}
@@ -409,13 +386,13 @@ until Ctrl-D or the end of the input. It works in a pipe.`,
 echo "What are you working on?" | mosaic talk dev --wait 2m`,
 		Args: arguments("ROLE"),
 	}
-	wait := cmd.Flags().Duration("wait", 10*time.Minute, "how long to wait for each answer")
+	wait := waiting(cmd, "wait", 10*time.Minute, "how long to wait for each answer")
 	cmd.ValidArgsFunction = a.completeRoles
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if a.out.json {
 			return usage("talk prints a conversation, not a document; use send and replies with --json")
 		}
-		s, err := a.session()
+		s, err := a.session(cmd.Context())
 		if err != nil {
 			return err
 		}
@@ -425,6 +402,9 @@ echo "What are you working on?" | mosaic talk dev --wait 2m`,
 }
 
 func (a *app) talk(ctx context.Context, s *session, role wire.Role, wait time.Duration) error {
+	if err := checkRole(ctx, s, role); err != nil {
+		return err
+	}
 	lines := bufio.NewScanner(a.stdin)
 	lines.Buffer(nil, wire.MaxRequest)
 	unanswered := false
@@ -438,6 +418,9 @@ func (a *app) talk(ctx context.Context, s *session, role wire.Role, wait time.Du
 		}
 		if strings.TrimSpace(lines.Text()) == "" {
 			continue
+		}
+		if err := checkText("stdin", lines.Text()); err != nil {
+			return err
 		}
 		sentOne, err := verb[sent](ctx, s, "message.send", sendArgs{To: role, Body: lines.Text()})
 		if err != nil {
@@ -455,7 +438,9 @@ func (a *app) talk(ctx context.Context, s *session, role wire.Role, wait time.Du
 					continue // the bus tells the launcher of a message that waits
 				}
 				answers++
-				a.out.show(func(w *screen) { w.line("%s:", w.bold("%s", m.FromRole)); w.body("  ", m.Body) })
+				if err := a.out.show(func(w *screen) { w.line("%s:", w.bold("%s", word(m.FromRole))); w.body("  ", m.Body) }); err != nil {
+					return false, err
+				}
 				if _, err := markRead(ctx, s, m.ID); err != nil {
 					return false, err
 				}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strings"
 
 	"golang.org/x/term"
@@ -16,12 +17,19 @@ import (
 // The rules of everything that is printed:
 //
 //   - stdout carries the answer, stderr the failure and the progress.
-//   - With --get stdout gets one field of that document and nothing else.
-//   - With --json stdout gets exactly one JSON document, when the command has
-//     its whole answer; a command that fails prints none.
+//   - With --json stdout gets exactly one JSON document: the answer, or
+//     {"error":code,"field":name,"sentence":text,"remedy":text} when the command
+//     fails before it has one. stderr gets the line of the failure all the same.
+//   - With --get stdout gets one field of the answer and nothing else, also when
+//     the command fails. A field that the answer does not have is a failure.
+//   - What was done stays done when its answer cannot be printed: the code is
+//     then not-shown and the exit code 3, with the command that shows it.
 //   - Strings that are printed for people pass through display, which makes
 //     control and direction-changing characters visible. screen.line does that
 //     to every argument: only a format in this package is trusted.
+//   - Text of others never passes for ours: it stands behind the quote mark "| "
+//     of screen.body, with which no line of ours begins, or as one word, in
+//     quotes unless it is plain (word), or at the end of a table's line.
 //   - Colour is used on a terminal only, never with NO_COLOR or TERM=dumb, and
 //     never carries meaning that the words do not.
 //   - Lines fit 80 columns or the terminal; what is cut ends in "…".
@@ -34,6 +42,10 @@ type printer struct {
 	json           bool
 	get            string // --get: the path of the one field to print
 	managed        bool   // a managed run: no remedy that is meant for operators
+	errorsOnStderr bool   // --json errors go to stderr alone (human-shim)
+	answered       bool   // stdout has its document
+	done           string // what was done already, as the command that shows it
+	failed         error  // a failure that cobra gives no way to return
 	colour         bool   // stdout is a terminal that takes colour
 	watched        bool   // stderr is a terminal
 	width          int
@@ -61,16 +73,25 @@ func isTerminal(stream any) bool {
 // answer prints the one answer of a command: v as JSON with --json, and
 // otherwise what show draws.
 func (p *printer) answer(v any, show func(*screen)) error {
-	if p.get != "" {
-		return p.field(v)
+	p.answered = true
+	switch {
+	case p.get != "":
+		return p.shown(p.field(v))
+	case p.json:
+		return p.shown(p.document(p.stdout, v))
 	}
-	if p.json {
-		return p.document(p.stdout, v)
+	return p.show(show)
+}
+
+// did notes that something was done, and the command that shows it.
+func (p *printer) did(look string) { p.done = look }
+
+// shown is the outcome of printing an answer: what was done stays done.
+func (p *printer) shown(err error) error {
+	if err == nil || p.done == "" {
+		return err
 	}
-	s := &screen{colour: p.colour, width: p.width}
-	show(s)
-	_, err := p.stdout.Write(s.text.Bytes())
-	return err
+	return explained(wire.Refuse(wire.NotShown), "%s; look at it with: %s", err, p.done)
 }
 
 // document writes v as one JSON document on a line of its own; an empty list
@@ -113,11 +134,12 @@ func (p *printer) finish(err error) int {
 	if f.silent {
 		return f.exit
 	}
-	if p.json {
-		if p.document(p.stderr, f.report()) != nil {
-			return exitFailed
-		}
+	if p.errorsOnStderr {
+		p.document(p.stderr, f.report()) // the exit code says it too
 		return f.exit
+	}
+	if p.json && p.get == "" && !p.answered {
+		p.document(p.stdout, f.report()) // the line below says it too
 	}
 	p.stderrLine("mosaic: %s: %s", string(f.code), f.line())
 	return f.exit
@@ -190,10 +212,16 @@ func (s *screen) fields(indent string, pairs ...[2]string) {
 	}
 }
 
-// body prints text of several lines, each behind indent and folded at words,
-// so that no line of it can pass for one of ours.
-func (s *screen) body(indent, text string) {
-	for _, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
+// quoteMark begins every line of text that others wrote, and none of ours.
+const quoteMark = "| "
+
+// body prints text that others wrote, of several lines, each behind indent and
+// the quote mark and folded at words, so that no line of it can pass for ours.
+func (s *screen) body(indent, text string) { s.prose(indent+quoteMark, strings.TrimRight(text, "\n")) }
+
+// prose prints text of several lines, each behind indent and folded at words.
+func (s *screen) prose(indent, text string) {
+	for _, line := range strings.Split(text, "\n") {
 		for _, part := range fold(line, s.columns()-len(indent)) {
 			s.text.WriteString(indent + part + "\n")
 		}
@@ -203,6 +231,7 @@ func (s *screen) body(indent, text string) {
 // excerpt prints the first lines of a text as body does, and reports whether
 // there are more. Its cost is that of what it prints.
 func (s *screen) excerpt(indent, text string, most int) (more bool) {
+	indent += quoteMark
 	rest, width := strings.TrimRight(text, "\n"), max(s.columns()-len(indent), leastFold)
 	for {
 		line, after, next := strings.Cut(rest, "\n")
@@ -216,6 +245,26 @@ func (s *screen) excerpt(indent, text string, most int) (more bool) {
 		}
 		rest = after
 	}
+}
+
+// plainWord is a word that can pass for nothing but itself.
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.:/@+-]*$`)
+
+// The most columns of a word. A quoted one must not reach the end of a
+// terminal's line, where its blanks could lay out a line of its own.
+const (
+	plainColumns  = 100
+	quotedColumns = 40
+)
+
+// word is a word that others chose, for the middle of a line of ours: as it is
+// when it is plain, and in quotes otherwise, which it cannot end. What is cut
+// ends in "…".
+func word[T ~string](text T) string {
+	if plainWord.MatchString(string(text)) {
+		return cut(string(text), plainColumns)
+	}
+	return `"` + strings.ReplaceAll(cut(string(text), quotedColumns), `"`, `\"`) + `"`
 }
 
 func (s *screen) columns() int {
@@ -300,10 +349,11 @@ func escapeControls(doc []byte) []byte {
 }
 
 // show draws something for people at once, while a command goes on.
-func (p *printer) show(draw func(*screen)) {
+func (p *printer) show(draw func(*screen)) error {
 	s := &screen{colour: p.colour, width: p.width}
 	draw(s)
-	p.stdout.Write(s.text.Bytes())
+	_, err := p.stdout.Write(s.text.Bytes())
+	return p.shown(err)
 }
 
 // prompt writes a question without ending the line.

@@ -142,12 +142,12 @@ func TestColourIsForTerminalsOnly(t *testing.T) {
 func TestGetPrintsOneField(t *testing.T) {
 	t.Parallel()
 	doc := map[string]any{
-		"id": "x", "n": 7, "none": nil, "yes": true,
+		"id": "x", "n": 7, "none": nil, "yes": true, "empty": []string{},
 		"messages": []map[string]any{{"id": "a", "body": "two\nlines"}, {"id": "b"}},
 	}
 	for path, want := range map[string]string{
-		"id": "x\n", "n": "7\n", "yes": "true\n", "none": "", "missing": "", "id.deeper": "",
-		"messages.*.id": "a\nb\n", "messages.1.id": "b\n", "messages.2.id": "", "messages.-1.id": "",
+		"id": "x\n", "n": "7\n", "yes": "true\n", "none": "", "empty.*.id": "", "messages.*.body": "two\nlines\n",
+		"messages.*.id": "a\nb\n", "messages.1.id": "b\n",
 		"messages.0.body": "two\nlines\n", "messages.1": "{\"id\":\"b\"}\n",
 	} {
 		var out bytes.Buffer
@@ -158,6 +158,14 @@ func TestGetPrintsOneField(t *testing.T) {
 		}
 		if out.String() != want {
 			t.Errorf("--get %s printed %q, want %q", path, out.String(), want)
+		}
+	}
+	for _, path := range []string{"missing", "id.deeper", "none.deeper", "messages.2.id", "messages.-1.id", "messages.*.nosuch", "*", "."} {
+		var out bytes.Buffer
+		p := newPrinter(&out, &bytes.Buffer{}, environment{})
+		p.get = path
+		if code := p.finish(p.answer(doc, nil)); code != exitFailed || out.Len() > 0 {
+			t.Errorf("--get %s: code %d, printed %q", path, code, out.String())
 		}
 	}
 	var out bytes.Buffer
@@ -176,7 +184,7 @@ func TestExitCodesSayWhatMustHappenNext(t *testing.T) {
 		case wire.Unavailable, wire.Busy, wire.StorageUnavailable, wire.ResponseTooLarge, wire.ProtocolFailed, wire.SpawnFailed,
 			wire.Failed, wire.Interrupted, wire.TimedOut:
 			want = exitFailed
-		case wire.OutcomeUnknown:
+		case wire.OutcomeUnknown, wire.NotShown:
 			want = exitUncertain
 		case wire.Usage:
 			want = exitUsage
@@ -185,7 +193,7 @@ func TestExitCodesSayWhatMustHappenNext(t *testing.T) {
 		if f.exit != want || f.code != info.Code || f.sentence != info.Sentence || f.remedy != info.Remedy || f.field != "id" {
 			t.Errorf("%s: %+v", info.Code, f)
 		}
-		if f := describe(starting{wire.Refuse(info.Code)}, false); f.exit != exitRefused && info.Code != wire.OutcomeUnknown && info.Code != wire.Usage {
+		if f := describe(starting{wire.Refuse(info.Code)}, false); f.exit != exitRefused && info.Code != wire.OutcomeUnknown && info.Code != wire.NotShown && info.Code != wire.Usage {
 			t.Errorf("%s at the start: exit %d (BUS-BOOT-50)", info.Code, f.exit)
 		}
 	}

@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -22,8 +24,9 @@ func (a *app) requirePerson() error {
 }
 
 // unproven adds to a refused proof what can be seen from here: an agent above
-// this process, or a host that runs another program.
-func (a *app) unproven(err error) error {
+// this process, a host that runs another program, or a business that it does
+// not have.
+func (a *app) unproven(ctx context.Context, err error) error {
 	if a.env.managed() || !errors.Is(err, wire.Refuse(wire.HumanRequired)) {
 		return err
 	}
@@ -31,9 +34,34 @@ func (a *app) unproven(err error) error {
 		return why
 	}
 	if root, rootErr := a.root(); rootErr == nil && otherProgram(root) {
-		return explained(wire.Refuse(wire.HumanRequired), "the host runs another mosaic program than this one; start it again after an update")
+		return explained(wire.Refuse(wire.HumanRequired), "the host runs another mosaic program than this one; start it again after an update: mosaic down, mosaic up")
+	}
+	if named := a.namedBusiness(); named != "" {
+		return a.unknownBusiness(ctx, named, err)
 	}
 	return err
+}
+
+// unknownBusiness replaces the refusal of a proof that was good: whoever names
+// a business that the host does not have is refused like a stranger.
+func (a *app) unknownBusiness(ctx context.Context, named wire.Business, err error) error {
+	sockets, sockErr := a.sockets()
+	proof, proofErr := a.prove()
+	if sockErr != nil || proofErr != nil {
+		return err
+	}
+	running, askErr := businesses(ctx, sockets, proof)
+	if askErr != nil {
+		return err
+	}
+	var names []string
+	for _, b := range running {
+		if b.ID == named {
+			return err
+		}
+		names = append(names, string(b.ID))
+	}
+	return explained(wire.Refuse(wire.UnknownBusiness), "%q; there is %s", echo(string(named)), strings.Join(names, ", "))
 }
 
 // shimRequest is what the human shim reads.
@@ -57,20 +85,17 @@ JSON object on stderr.`,
 		Args:    arguments("SOCKET"),
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		a.out.json = true
+		a.out.json, a.out.errorsOnStderr = true, true
 		proof, err := a.prove()
 		if err != nil {
 			return err
 		}
-		text, err := a.input(cmd.Context(), wire.MaxRequest+1)
+		text, err := a.input(cmd.Context())
 		if err != nil {
 			return err
 		}
-		if len(text) > wire.MaxRequest {
-			return wire.Refuse(wire.RequestTooLarge)
-		}
 		var request shimRequest
-		if err := wire.Decode(text, &request); err != nil {
+		if err := wire.Decode([]byte(text), &request); err != nil {
 			return err
 		}
 		human := client.New(args[0], client.Human(proof.PID, proof.Nonce, string(request.Business)))

@@ -55,7 +55,7 @@ mosaic raise routine --question "Which parser?" --option a="The old one" --optio
 	flags.StringVar((*string)(&r.TaskRef), "task", "", "task that it is about, such as queue:1")
 	flags.StringVar(&r.RequirementRef, "requirement", "", "requirement that it is about, such as REQ-API-1")
 	flags.StringVar(&r.Domain, "domain", "", "delivery (default) or technical")
-	flags.StringVar((*string)(&r.Supersedes), "supersedes", "", "whole id of your open decision that this replaces")
+	flags.StringVar((*string)(&r.Supersedes), "supersedes", "", "id of your open decision that this replaces")
 	flags.StringVar(&r.Project, "project", "", "project of a cited spec")
 	flags.StringVar(&r.SpecPath, "spec-path", "", "path of a cited spec")
 	flags.StringVar(&r.SpecCommit, "spec-commit", "", "commit of a cited spec")
@@ -67,7 +67,7 @@ mosaic raise routine --question "Which parser?" --option a="The old one" --optio
 		for _, o := range options {
 			key, text, ok := strings.Cut(o, "=")
 			if !ok {
-				return usage("--option %q has no text; write it as KEY=TEXT", o)
+				return usage("--option %q has no text; write it as KEY=TEXT", echo(o))
 			}
 			r.Options = append(r.Options, option{Key: key, Text: text})
 		}
@@ -79,8 +79,11 @@ mosaic raise routine --question "Which parser?" --option a="The old one" --optio
 		if len(r.Options) < 2 {
 			return usage("give at least two of --option KEY=TEXT")
 		}
-		s, err := a.session()
+		s, err := a.session(cmd.Context())
 		if err != nil {
+			return err
+		}
+		if r.Supersedes, err = findDecisionID(cmd.Context(), s, string(r.Supersedes)); err != nil {
 			return err
 		}
 		reply, d, err := whole[decision](cmd.Context(), s, "decision.raise", r)
@@ -116,7 +119,7 @@ printed all the same); 3 still open when the time was up, which is not a no.`,
 		Example: "mosaic wait 0197c3a0-7d1e-7c55-9f3a-2b6f5f0c9e21 --timeout 10m",
 		Args:    arguments("DECISION"),
 	}
-	timeout := cmd.Flags().Duration("timeout", 0, "how long to wait (default: until it is closed)")
+	timeout := waiting(cmd, "timeout", 0, "how long to wait (default: until it is closed)")
 	cmd.ValidArgsFunction = a.completeDecisions
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ctx := cmd.Context()
@@ -124,7 +127,7 @@ printed all the same); 3 still open when the time was up, which is not a no.`,
 		if !cmd.Flags().Changed("timeout") {
 			wait = -1
 		}
-		s, err := a.session()
+		s, err := a.session(ctx)
 		if err != nil {
 			return err
 		}
@@ -164,13 +167,11 @@ printed all the same); 3 still open when the time was up, which is not a no.`,
 func showOutcome(w *screen, o outcome) {
 	switch {
 	case o.Choice != nil:
-		w.line("%s", *o.Choice)
+		w.line("%s", word(*o.Choice))
 	case o.State == "open":
 		w.line("still open")
 	default:
 		w.line("%s", o.State)
 	}
-	if o.Note != nil {
-		w.body("  ", "Note: "+*o.Note)
-	}
+	showNote(w, o.Note)
 }

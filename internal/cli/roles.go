@@ -42,7 +42,7 @@ func (a *app) agentsCommand() *cobra.Command {
 		Args:    arguments(),
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		s, err := a.session()
+		s, err := a.session(cmd.Context())
 		if err != nil {
 			return err
 		}
@@ -65,18 +65,18 @@ func showAgents(w *screen, agents []agent) {
 	for _, g := range agents {
 		name := string(g.Role)
 		if g.Name != nil {
-			name = *g.Name + " (" + name + ")"
+			name = word(*g.Name) + " (" + name + ")"
 		}
-		state := g.State
-		if g.Working != nil {
-			state += ", " + plural(g.Working.Messages, "message") + " since " + ago(g.Working.Since, now)
-		}
-		rows = append(rows, []string{name, g.Definition, short(g.Run), g.Harness, ago(g.At, now), state})
+		rows = append(rows, []string{name, g.Definition, short(g.Run), g.Harness, ago(g.At, now), g.State})
 	}
 	w.table([]string{"ROLE", "DEFINITION", "RUN", "HARNESS", "CLAIMED", "STATE"}, rows)
 	for _, g := range agents {
+		if g.Working != nil {
+			w.line("%s has %s to deal with, the oldest handed over %s.", word(g.Role), plural(g.Working.Messages, "message"), ago(g.Working.Since, now))
+		}
 		for _, d := range g.InputNeeded {
-			w.line("%s waits for your answer to %s: %s", g.Role, short(d.ID), cut(visible(d.Question), 40))
+			w.line("%s waits for your answer to %s:", word(g.Role), short(d.ID))
+			w.body("  ", cut(d.Question, 60))
 		}
 		if g.More > 0 {
 			w.line("%s waits for %d more answers.", g.Role, g.More)
@@ -103,7 +103,7 @@ func (a *app) claimCommand() *cobra.Command {
 		Args:    arguments(),
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		s, err := a.session()
+		s, err := a.session(cmd.Context())
 		if err != nil {
 			return err
 		}
@@ -125,7 +125,7 @@ func (a *app) releaseCommand() *cobra.Command {
 		Args:    arguments(),
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		s, err := a.session()
+		s, err := a.session(cmd.Context())
 		if err != nil {
 			return err
 		}

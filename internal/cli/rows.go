@@ -31,12 +31,12 @@ const shortCommit = 13
 // String says what an approval allows, with the commit of a landing shortened.
 func (a authorization) String() string {
 	if a.Target == nil {
-		return a.Action
+		return word(a.Action)
 	}
 	if t, ok := a.landing(); ok {
-		return a.Action + " on " + t.Project + "/" + t.Branch + "@" + cut(string(t.Commit), shortCommit)
+		return a.Action + " on " + word(t.Project+"/"+t.Branch) + "@" + cut(string(t.Commit), shortCommit)
 	}
-	return a.Action + " on " + *a.Target
+	return word(a.Action) + " on " + word(*a.Target)
 }
 
 // landing is the target of an approval to land a commit; false for any other.
@@ -78,6 +78,7 @@ type decisionEvent struct {
 	Decision wire.DecisionID `json:"decision"`
 	Kind     string          `json:"kind"`
 	By       string          `json:"by"`
+	ByRole   wire.Role       `json:"by_role"`
 	Choice   *string         `json:"choice"`
 	Note     *string         `json:"note"`
 	Input    *wire.EventID   `json:"input"`

@@ -43,7 +43,11 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	return a.out.finish(a.unproven(root.ExecuteContext(ctx)))
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		err = a.out.failed
+	}
+	return a.out.finish(a.unproven(ctx, err))
 }
 
 // wantsJSON looks for --json before the flags are parsed, so that a mistyped
@@ -71,9 +75,8 @@ keeps a record that no agent can rewrite.`,
 		Example: `mosaic init --human Dana --business acme
 mosaic up --detach
 mosaic inbox`,
-		Version: version(),
 	},
-		group("Start", a.initCommand(), a.upCommand(), a.statusCommand(), a.doctorCommand(), a.demoCommand()),
+		group("Start", a.initCommand(), a.upCommand(), a.statusCommand(), a.downCommand(), a.doctorCommand(), a.demoCommand()),
 		group("Decide", a.inboxCommand(), a.decideCommand(), a.seenCommand(), a.withdrawCommand(), a.decisionsCommand(), a.trailCommand()),
 		group("Talk", a.sendCommand(), a.talkCommand(), a.messagesCommand(), a.receiveCommand(), a.readCommand(), a.repliesCommand()),
 		group("Run", a.agentsCommand(), a.launchCommand(), a.runsCommand(), a.stopCommand(), a.launchesCommand()),
@@ -86,10 +89,11 @@ mosaic inbox`,
 	flags.StringVar(&a.business, "business", "", "business to act in (default $MOSAIC_BUSINESS or the only one)")
 	flags.BoolVar(&a.out.json, "json", a.out.json, "print one JSON document on stdout and nothing else")
 	flags.StringVar(&a.out.get, "get", "", "print only this field of the JSON document, such as id or messages.*.id")
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return checkFlags(cmd) }
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpCommand(a.helpCommand())
 	root.SetHelpFunc(a.help)
-	root.SetVersionTemplate("mosaic {{.Version}}\n")
+	a.versionFlag(root)
 	root.SilenceErrors = true
 	root.SilenceUsage = true
 	root.SetFlagErrorFunc(flagError)
@@ -152,11 +156,20 @@ func arguments(names ...string) cobra.PositionalArgs {
 		most = -1
 	}
 	return func(cmd *cobra.Command, args []string) error {
+		for i, arg := range args {
+			name := names[min(i, max(len(names)-1, 0)):]
+			if len(name) == 0 {
+				break
+			}
+			if err := checkArgument(strings.Trim(name[0], "[]."), arg, strings.Contains(name[0], "..."), cmd); err != nil {
+				return err
+			}
+		}
 		switch {
 		case len(args) < required:
 			return usage("%s is missing: %s", names[len(args)], cmd.UseLine())
 		case most >= 0 && len(args) > most:
-			return usage("%q is one argument too many: %s", args[most], cmd.UseLine())
+			return usage("%q is one argument too many: %s", echo(args[most]), cmd.UseLine())
 		}
 		return nil
 	}
@@ -170,5 +183,22 @@ func flagError(cmd *cobra.Command, err error) error {
 	if errors.As(err, &unknown) {
 		return unknownFlag(cmd, unknown.GetSpecifiedName())
 	}
-	return usage("%s: %s", err, cmd.UseLine())
+	var invalid *pflag.InvalidValueError
+	if errors.As(err, &invalid) {
+		return usage("--%s takes %s, not %q: %s", invalid.GetFlag().Name, takes(invalid.GetFlag().Value.Type()), echo(invalid.GetValue()), cmd.UseLine())
+	}
+	return usage("%s: %s", echo(err.Error()), cmd.UseLine())
+}
+
+// takes says what a flag of a type wants, for people.
+func takes(kind string) string {
+	switch kind {
+	case "duration":
+		return "a duration such as 30s or 2m"
+	case "int":
+		return "a whole number"
+	case "bool":
+		return "true or false"
+	}
+	return "a " + kind
 }

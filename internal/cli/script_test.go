@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -61,7 +62,7 @@ func TestScripts(t *testing.T) {
 			case "long":
 				return !testing.Short(), nil
 			}
-			return false, nil
+			return false, fmt.Errorf("no condition %q", name)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"team":   makeTeam,

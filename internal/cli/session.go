@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,8 +22,11 @@ import (
 // and what follows is up to the person (BUS-PROTO-17).
 type session struct {
 	role bool // a role of a managed run; otherwise the person
-	bus  *client.Client
-	host *client.Client
+	// business is the person's; a role's is its capability's.
+	business wire.Business
+	bus      *client.Client
+	host     *client.Client
+	did      func(look string) // is told of what was done (printer.did)
 }
 
 // hostPatience is how long the host may take for an answer that it does not
@@ -31,19 +36,19 @@ const hostPatience = 15 * time.Second
 // session proves who is asking: the run of the environment by its capability,
 // or the person by this process. Call it before stdin is read, because proving
 // a person may start the command again.
-func (a *app) session() (*session, error) {
-	patient := client.Timeout(host.MaxWaitMs*time.Millisecond + hostPatience)
+//
+// Which business the person acts in is asked of the host, which knows what runs
+// whatever has become of the organization file since. The file is read only
+// when no host answers, to say what is missing.
+func (a *app) session(ctx context.Context) (*session, error) {
 	if a.env.managed() {
 		auth := client.Capability(a.env["MOSAIC_BUS_CAP"])
 		return &session{
 			role: true,
 			bus:  client.New(a.env["MOSAIC_BUS_SOCKET"], auth),
 			host: client.New(a.env["MOSAIC_HOST_SOCKET"], auth, patient),
+			did:  a.out.did,
 		}, nil
-	}
-	business, err := a.chooseBusiness()
-	if err != nil {
-		return nil, err
 	}
 	sockets, err := a.sockets()
 	if err != nil {
@@ -53,9 +58,18 @@ func (a *app) session() (*session, error) {
 	if err != nil {
 		return nil, err
 	}
+	business := a.namedBusiness()
+	if business == "" {
+		if business, err = a.onlyBusiness(ctx, sockets, proof); err != nil {
+			return nil, err
+		}
+	}
 	auth := client.Human(proof.PID, proof.Nonce, string(business))
-	return &session{bus: client.New(sockets.Human, auth), host: client.New(sockets.HostHuman, auth, patient)}, nil
+	return &session{business: business, bus: client.New(sockets.Human, auth), host: client.New(sockets.HostHuman, auth, patient), did: a.out.did}, nil
 }
+
+// patient is how long the host may take: it holds some answers on purpose.
+var patient = client.Timeout(host.MaxWaitMs*time.Millisecond + hostPatience)
 
 // sockets are where the sockets of the data root are: a long path has them
 // elsewhere (DESIGN.md 4).
@@ -80,24 +94,43 @@ func (a *app) sockets() (host.Sockets, error) {
 	}, nil
 }
 
-// chooseBusiness is the business that the person acts in.
-func (a *app) chooseBusiness() (wire.Business, error) {
-	for _, named := range []string{a.business, a.env["MOSAIC_BUSINESS"]} {
-		if named != "" {
-			return wire.Business(named), nil
-		}
-	}
-	root, err := a.root()
-	if err != nil {
-		return "", err
-	}
-	organization, err := org.Load(root)
-	if err != nil {
-		return "", err
-	}
+// namedBusiness is the business that the command line or the environment names.
+func (a *app) namedBusiness() wire.Business {
+	return wire.Business(cmp.Or(a.business, a.env["MOSAIC_BUSINESS"]))
+}
+
+// anyBusiness stands for a business where status does not need to know one.
+const anyBusiness = "any"
+
+// businesses are those of the running host.
+func businesses(ctx context.Context, sockets host.Sockets, proof wire.Proof) ([]host.BusinessStatus, error) {
+	s := &session{host: client.New(sockets.HostHuman, client.Human(proof.PID, proof.Nonce, anyBusiness), patient)}
+	status, err := hostVerb[host.Status](ctx, s, "status", none{})
+	return status.Businesses, err
+}
+
+// onlyBusiness is the one business that there is.
+func (a *app) onlyBusiness(ctx context.Context, sockets host.Sockets, proof wire.Proof) (wire.Business, error) {
 	var names []string
-	for id := range organization.Businesses {
-		names = append(names, string(id))
+	running, err := businesses(ctx, sockets, proof)
+	switch {
+	case errors.Is(err, wire.Refuse(wire.Unavailable)):
+		root, err := a.root()
+		if err != nil {
+			return "", err
+		}
+		organization, err := org.Load(root)
+		if err != nil {
+			return "", err
+		}
+		for id := range organization.Businesses {
+			names = append(names, string(id))
+		}
+	case err != nil:
+		return "", err
+	}
+	for _, b := range running {
+		names = append(names, string(b.ID))
 	}
 	slices.Sort(names)
 	if len(names) != 1 {
@@ -120,11 +153,57 @@ func verb[R any](ctx context.Context, s *session, name string, args any) (R, err
 func whole[R any](ctx context.Context, s *session, name string, args any) (raw, R, error) {
 	var reply raw
 	var result R
-	err := s.bus.Call(ctx, name, args, &reply)
+	err := checkArguments(args)
 	if err == nil {
-		err = decode(reply, &result)
+		err = s.bus.Call(ctx, name, args, &reply)
 	}
-	return reply, result, err
+	v, known := broker.FindVerb(name)
+	if err != nil {
+		return nil, result, withLimit(err, v.Arguments)
+	}
+	if known && v.Writes {
+		s.noteDone(name, reply)
+	}
+	return reply, result, decode(reply, &result)
+}
+
+// withLimit says what a refused argument may be, from the registry.
+func withLimit(err error, arguments func() []broker.Argument) error {
+	var refusal *wire.Error
+	var said *detailed
+	if !errors.As(err, &refusal) || refusal.Field == "" || errors.As(err, &said) {
+		return err
+	}
+	for _, a := range arguments() {
+		if a.Name == refusal.Field && a.Limit != "" {
+			return explained(err, "%s must be %s", a.Name, a.Limit)
+		}
+	}
+	return err
+}
+
+// noteDone remembers the command that shows what a call has changed, for when
+// its answer cannot be printed.
+func (s *session) noteDone(verb string, reply raw) {
+	if s.did == nil {
+		return
+	}
+	var ids struct{ ID, Decision, Run string }
+	json.Unmarshal(reply, &ids) // lists and other shapes have none
+	look := "mosaic inbox"
+	switch {
+	case strings.HasPrefix(verb, "role."):
+		look = "mosaic agents"
+	case verb == "launch.revoke", verb == "launch.restore":
+		look = "mosaic launches"
+	case verb == "message.receive":
+		look = "mosaic messages"
+	case verb == "launch", verb == "stop":
+		look = "mosaic runs " + ids.Run
+	case cmp.Or(ids.ID, ids.Decision) != "":
+		look = "mosaic trail " + cmp.Or(ids.ID, ids.Decision)
+	}
+	s.did(look)
 }
 
 // decode reads a reply that this program's own broker or host made. What a
@@ -145,11 +224,22 @@ func hostVerb[R any](ctx context.Context, s *session, name string, args any) (R,
 	}
 	var reply raw
 	var result R
-	err := s.host.Call(ctx, name, args, &reply)
+	err := checkArguments(args)
 	if err == nil {
-		err = decode(reply, &result)
+		err = s.host.Call(ctx, name, args, &reply)
 	}
-	return result, err
+	if err != nil {
+		return result, withLimit(err, func() []broker.Argument { return host.ArgumentsOf(name) })
+	}
+	switch name {
+	case "launch", "stop":
+		s.noteDone(name, reply)
+	case "land":
+		if l, ok := args.(host.LandArgs); ok {
+			s.did("mosaic trail " + string(l.Decision))
+		}
+	}
+	return result, decode(reply, &result)
 }
 
 // raw is a result that is passed on as it came.
@@ -186,4 +276,19 @@ func poll(ctx context.Context, wait time.Duration, ask func() (done bool, err er
 			return false, ctx.Err()
 		}
 	}
+}
+
+// checkRole refuses a role that the business does not have, before anything is
+// typed to it. When the host cannot be asked, the bus judges the first message.
+func checkRole(ctx context.Context, s *session, role wire.Role) error {
+	status, err := hostVerb[host.Status](ctx, s, "status", none{})
+	if err != nil || role == wire.HumanRole {
+		return nil
+	}
+	for _, b := range status.Businesses {
+		if (s.role || b.ID == s.business) && slices.Contains(b.Roles, role) {
+			return nil
+		}
+	}
+	return wire.RefuseField(wire.UnknownRole, "ROLE")
 }

@@ -142,7 +142,7 @@ func TestNoMutationIsSentTwice(t *testing.T) {
 		"call role.claim": "role.claim",
 		"launch dev":      "launch",
 		"stop " + sentID:  "runs",
-		"land --project web --commit c --decision d": "land",
+		"land --project web --commit c --decision " + openID: "land",
 	} {
 		b := newFakeBus(t, nil)
 		got := b.run(t, strings.Fields(line)...)

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"mosaicstack.dev/mosaic/internal/host"
+	"mosaicstack.dev/mosaic/internal/org"
 	"mosaicstack.dev/mosaic/internal/wire"
 )
 
@@ -20,10 +21,10 @@ again until they do or the time is up.`,
 		Example: "mosaic status\nmosaic status --wait 10s --json",
 		Args:    arguments(),
 	}
-	wait := cmd.Flags().Duration("wait", 0, "how long to wait for an answer, such as 10s")
+	wait := waiting(cmd, "wait", 0, "how long to wait for an answer, such as 10s")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		ctx := cmd.Context()
-		s, err := a.session()
+		s, err := a.session(ctx)
 		if err != nil {
 			return err
 		}
@@ -45,9 +46,37 @@ again until they do or the time is up.`,
 		if !answered {
 			return lastErr
 		}
-		return a.out.answer(status, func(w *screen) { showStatus(w, status) })
+		report := statusReport{Status: status, Fault: a.organizationFault(status.DataRoot)}
+		return a.out.answer(report, func(w *screen) { showStatus(w, report) })
 	}
 	return cmd
+}
+
+// statusReport is the host's status with what the person's file lacks.
+type statusReport struct {
+	host.Status
+	Fault *organizationFault `json:"organizationFault,omitempty"`
+}
+
+// organizationFault says why the organization file does not load. The host goes
+// on with what it read before, so this stops nothing but must be known.
+type organizationFault struct {
+	Error    wire.Code `json:"error"`
+	Sentence string    `json:"sentence"`
+}
+
+// organizationFault looks at the file of a running host; a managed run is not
+// shown where it is.
+func (a *app) organizationFault(root string) *organizationFault {
+	if root == "" {
+		return nil
+	}
+	_, err := org.Load(root)
+	if err == nil {
+		return nil
+	}
+	f := describe(err, false)
+	return &organizationFault{f.code, f.sentence}
 }
 
 // askStatus asks the host, and then the broker, which is what makes the answer
@@ -64,10 +93,15 @@ func askStatus(ctx context.Context, s *session) (host.Status, error) {
 	return status, err
 }
 
-func showStatus(w *screen, s host.Status) {
-	now := time.Now()
+func showStatus(w *screen, r statusReport) {
+	s, now := r.Status, time.Now()
 	w.line("%s since %s (%s), version %s", w.bold("%s", s.Phase), s.Since, ago(s.Since, now), s.Version)
 	showPaths(w, s, "")
+	if r.Fault != nil {
+		w.line("%s", w.yellow("organization.yaml is broken: %s", r.Fault.Sentence))
+		w.line("  Until it is mended the host goes on with what it read before; nothing stops,")
+		w.line("  and no change of the file counts. Check it with: mosaic doctor")
+	}
 	for _, b := range s.Businesses {
 		w.line("%s: %s, launches %s, sandbox %s", b.ID, sessions(b), b.Launches, sandboxWords(b.Sandbox))
 	}

@@ -14,8 +14,8 @@ import (
 // meaning is the same the command has an alias instead; these are pointed out.
 var guesses = map[string]string{
 	"approve": "decide", "answer": "decide", "resolve": "decide", "reject": "decide", "deny": "decide",
-	"start": "up", "serve": "up", "daemon": "up", "setup": "init", "check": "doctor",
-	"down": "stop", "kill": "stop", "end": "stop", "spawn": "launch", "run": "launch",
+	"start": "up", "halt": "down", "shutdown": "down", "serve": "up", "daemon": "up", "setup": "init", "check": "doctor",
+	"kill": "stop", "end": "stop", "spawn": "launch", "run": "launch",
 	"ask": "raise", "request": "raise", "history": "trail", "audit": "trail", "why": "explain",
 	"unlock": "bus unlock", "verify": "bus verify", "backup": "bus backup", "migrate": "bus migrate",
 	"merge": "land", "push": "land", "acknowledge": "read", "ack": "read", "reply": "send",
@@ -44,9 +44,9 @@ func unknownCommand(cmd *cobra.Command, word string) error {
 		near = guesses[word]
 	}
 	if near == "" {
-		return usage("%s has no command %q; see: %s --help", path, word, path)
+		return usage("%s has no command %q; see: %s --help", path, echo(word), path)
 	}
-	return usage("%s has no command %q; did you mean: %s %s", path, word, path, near)
+	return usage("%s has no command %q; did you mean: %s %s", path, echo(word), path, near)
 }
 
 func unknownFlag(cmd *cobra.Command, word string) error {
@@ -62,9 +62,9 @@ func unknownFlag(cmd *cobra.Command, word string) error {
 		near = guess
 	}
 	if near == "" {
-		return usage("%s has no flag --%s; see: %s --help", path, word, path)
+		return usage("%s has no flag --%s; see: %s --help", path, echo(word), path)
 	}
-	return usage("%s has no flag --%s; did you mean: --%s", path, word, near)
+	return usage("%s has no flag --%s; did you mean: --%s", path, echo(word), near)
 }
 
 // nearest returns the known word that was probably meant, or "". The beginning

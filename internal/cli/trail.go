@@ -26,7 +26,9 @@ func (a *app) trailCommand() *cobra.Command {
 		Aliases: []string{"log", "story"},
 		Short:   "Tell what happened about a task, a decision or a message",
 		Long: `Prints the record of a subject as a story, oldest first: a task such as
-queue:1, a decision's id or a message's id. --json prints the whole records.`,
+queue:1, or the id of a decision, a message, a run or an event. Every id that a
+command prints can be given, shortened as it was printed. --json prints the
+whole records.`,
 		Example: `mosaic trail queue:1
 mosaic trail 5f0c9e21 --json`,
 		Args: arguments("SUBJECT"),
@@ -34,7 +36,7 @@ mosaic trail 5f0c9e21 --json`,
 	cmd.ValidArgsFunction = a.completeDecisions
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ctx := cmd.Context()
-		s, err := a.session()
+		s, err := a.session(ctx)
 		if err != nil {
 			return err
 		}
@@ -51,45 +53,21 @@ mosaic trail 5f0c9e21 --json`,
 	return cmd
 }
 
-// findSubject finds what typed names: a task as it is, a decision or message
-// by its id or, when it is among the latest, by part of it.
+// findSubject finds what typed names: a task as it is, any other record by its
+// id or part of it.
 func findSubject(ctx context.Context, s *session, typed string) (string, error) {
-	if strings.Contains(typed, ":") || wholeID.MatchString(strings.ToLower(typed)) {
+	if strings.Contains(typed, ":") {
 		return typed, nil
 	}
-	open, err := openDecisions(ctx, s)
-	if err != nil {
-		return "", err
-	}
-	var ids []string
-	for _, d := range open {
-		ids = append(ids, string(d.ID))
-	}
-	if !s.role {
-		closed, err := verb[[]decision](ctx, s, "decisions", map[string]string{"list": "recent"})
-		if err != nil {
-			return "", err
-		}
-		for _, d := range closed {
-			ids = append(ids, string(d.ID))
-		}
-		page, err := verb[feed](ctx, s, "messages", map[string]int{"limit": feedPage})
-		if err != nil {
-			return "", err
-		}
-		for _, m := range page.Messages {
-			ids = append(ids, string(m.ID))
-		}
-	}
-	return pick(typed, ids, wire.MessageNotFound)
+	return resolve[string](ctx, s, typed, "", wire.RecordNotFound)
 }
 
 func showTrail(w *screen, of string, rows []record) {
 	if len(rows) == 0 {
-		w.line("Nothing is recorded about %s.", short(of))
+		w.line("Nothing is recorded about %s.", echo(short(of)))
 		return
 	}
-	w.line("%s", w.bold("The trail of %s, %s", short(of), plural(len(rows), "record")))
+	w.line("%s", w.bold("The trail of %s, %s", echo(short(of)), plural(len(rows), "record")))
 	day := ""
 	for _, r := range rows {
 		date, clock, _ := strings.Cut(string(r.At), "T")
@@ -145,9 +123,9 @@ func link[T ~string](relation string, id *T) string {
 // who is a role with its run, which tells two holders of a role apart.
 func who[R, N ~string](role R, run N) string {
 	if run == "" || wire.Run(run) == wire.HumanRun || wire.Run(run) == wire.TesterRun || wire.Run(run) == wire.BusRun {
-		return string(role)
+		return word(role)
 	}
-	return string(role) + " (run " + short(run) + ")"
+	return word(role) + " (run " + short(run) + ")"
 }
 
 func value[T ~string](p *T) string {
@@ -166,7 +144,7 @@ func (r record) tell(s *story) {
 		tellClaim(s, r.claim)
 	case r.message != nil:
 		m := r.message
-		s.happened(short(m.ID), who(m.FromRole, m.FromRun)+" to "+recipient(*m)+", "+m.Class+":",
+		s.happened(short(m.ID), who(m.FromRole, m.FromRun)+" to "+recipient(*m)+", "+word(m.Class)+":",
 			link("answers", m.InReplyTo), link("replaces", m.Corrects), link("decision", m.Decision), link("request", m.Request))
 		s.body(storyIndent, m.Body)
 	case r.delivery != nil:
@@ -180,22 +158,36 @@ func (r record) tell(s *story) {
 		d := r.decision
 		what := fmt.Sprintf("%s asks %s for %s (%s)", who(d.RaisedByRole, d.RaisedByRun), d.Route, d.Authorization.String(), d.Class)
 		if d.Blocking && d.TaskRef != nil {
-			what += "; " + string(*d.TaskRef) + " waits for it"
+			what += "; " + word(*d.TaskRef) + " waits for it"
 		}
 		s.happened(short(d.ID), what+":", link("replaces", d.Supersedes))
 		s.body(storyIndent, d.Question)
+		showTarget(s.screen, storyIndent, d.Authorization)
 	case r.decisionEvent != nil:
 		e := r.decisionEvent
-		what := e.By + " " + map[string]string{kindSeen: "saw", kindWithdrawn: "withdrew"}[e.Kind] + " decision " + short(e.Decision)
+		what := e.who() + " " + map[string]string{kindSeen: "saw", kindWithdrawn: "withdrew"}[e.Kind] + " decision " + short(e.Decision)
 		if e.Choice != nil {
-			what = e.By + " answered decision " + short(e.Decision) + ": " + *e.Choice
-		}
-		if e.Note != nil {
-			what += " (" + *e.Note + ")"
+			what = e.who() + " answered decision " + short(e.Decision) + ": " + word(*e.Choice)
 		}
 		s.happened("", what, link("input", e.Input))
+		s.note(e.Note)
 	default:
 		s.happened("", "a record of "+r.Table)
+	}
+}
+
+// who is the person by name, or the role that acted with its run.
+func (e decisionEvent) who() string {
+	if e.ByRole == "" || e.ByRole == wire.HumanRole {
+		return word(e.By)
+	}
+	return who(e.ByRole, e.By)
+}
+
+// note prints a note or reason that somebody gave, if there is one.
+func (s *story) note(text *string) {
+	if text != nil {
+		s.body(storyIndent, *text)
 	}
 }
 
@@ -211,15 +203,17 @@ func runName(run wire.Run) string {
 }
 
 func tellClaim(s *story, c *claim) {
-	what := map[string]string{
-		"claim":   "run " + short(c.Run) + " claims the role " + string(c.Role),
-		"release": "run " + short(c.Run) + " releases the role " + string(c.Role),
-		"revoke":  "run " + short(c.Run) + " loses the role " + string(c.Role) + ", revoked by " + c.By,
-	}[c.Op]
-	if c.Reason != nil {
-		what += " (" + *c.Reason + ")"
+	by := word(c.By)
+	if wholeID.MatchString(c.By) {
+		by = "run " + short(c.By)
 	}
+	what := map[string]string{
+		"claim":   "run " + short(c.Run) + " claims the role " + word(c.Role),
+		"release": "run " + short(c.Run) + " releases the role " + word(c.Role),
+		"revoke":  "run " + short(c.Run) + " loses the role " + word(c.Role) + ", revoked by " + by,
+	}[c.Op]
 	s.happened("", what, link("decision", c.Decision))
+	s.note(c.Reason)
 }
 
 // eventBody is what the bodies of events have in common.
@@ -234,6 +228,8 @@ type eventBody struct {
 	ExitCode  *int    `json:"exitCode"`
 	Kind      string  `json:"kind"`
 	Commit    string  `json:"commit"`
+	// Of a raise: which answer would approve.
+	ApprovalChoice string `json:"approvalChoice"`
 }
 
 func tellEvent(s *story, e *event) {
@@ -243,22 +239,28 @@ func tellEvent(s *story, e *event) {
 	what := ""
 	switch e.Kind {
 	case "session.launched":
-		what = fmt.Sprintf("run %s is launched as %s", shortOf(e.Run), value(e.Role))
+		what = fmt.Sprintf("run %s is launched as %s", shortOf(e.Run), word(value(e.Role)))
 		if b.Harness != "" {
-			what += " with " + b.Harness
+			what += " with " + word(b.Harness)
 		}
 	case "session.ended":
-		what = fmt.Sprintf("run %s ends: %s", shortOf(e.Run), b.Reason)
+		what = fmt.Sprintf("run %s ends: %s", shortOf(e.Run), word(b.Reason))
 		if b.ExitCode != nil {
 			what += fmt.Sprintf(", exit code %d", *b.ExitCode)
 		}
 	case "action.allowed":
-		what = by + " was allowed " + authorization{Action: b.Action, Target: b.Target}.String()
+		asked := authorization{Action: b.Action, Target: b.Target}.String()
+		if b.Operation == "decision.raise" {
+			// Nothing is allowed yet; the event keeps what an approval would allow.
+			what = "the question was recorded: the answer " + word(b.ApprovalChoice) + " would allow " + asked + ", once; nothing is allowed yet"
+			break
+		}
+		what = by + " was allowed " + asked
 		if b.Operation != "" && b.Operation != b.Action {
-			what += " (" + b.Operation + ")"
+			what += " (" + word(b.Operation) + ")"
 		}
 		if _, named := (authorization{Action: b.Action, Target: b.Target}).landing(); b.Commit != "" && !named {
-			what += ", commit " + cut(b.Commit, 12)
+			what += ", commit " + word(cut(b.Commit, 12))
 		}
 		if e.Spends != nil {
 			what += ", which used up the approval"
@@ -268,15 +270,15 @@ func tellEvent(s *story, e *event) {
 		if name == "" {
 			name = b.Action
 		}
-		what = strings.TrimSpace(by+" was refused "+name) + ": " + b.Code
+		what = strings.TrimSpace(by+" was refused "+word(name)) + ": " + word(b.Code)
 	case "human.input":
-		what = strings.TrimSpace("the person used " + b.Verb)
+		what = strings.TrimSpace("the person used " + word(b.Verb))
 	case "launch.revoked":
 		what = "the person stopped new launches"
 	case "launch.restored":
 		what = "the person allowed launches again"
 	default:
-		what = strings.TrimSpace(by + " " + string(e.Kind))
+		what = strings.TrimSpace(by + " " + word(e.Kind))
 	}
 	s.happened(short(e.ID), what, link("spends", e.Spends))
 }

@@ -243,11 +243,11 @@ func TestUsageIsJSONWithJSON(t *testing.T) {
 	} {
 		got := runWith(t, nil, args...)
 		var report struct{ Error, Sentence string }
-		if err := json.Unmarshal([]byte(got.stderr), &report); err != nil || report.Error != "usage" || report.Sentence == "" {
-			t.Errorf("%q: stderr %q (%v)", args, got.stderr, err)
+		if err := json.Unmarshal([]byte(got.stdout), &report); err != nil || report.Error != "usage" || report.Sentence == "" {
+			t.Errorf("%q: stdout %q (%v)", args, got.stdout, err)
 		}
-		if got.code != exitUsage || got.stdout != "" {
-			t.Errorf("%q: code %d, stdout %q", args, got.code, got.stdout)
+		if got.code != exitUsage || !strings.HasPrefix(got.stderr, "mosaic: usage: ") || strings.Count(got.stderr, "\n") != 1 {
+			t.Errorf("%q: code %d, stderr %q", args, got.code, got.stderr)
 		}
 	}
 }

@@ -32,7 +32,7 @@ of the data root; the command ends when the host answers, or says why not.`,
 		Args:    arguments(),
 	}
 	detach := cmd.Flags().Bool("detach", false, "go on in the background")
-	grace := cmd.Flags().Duration("grace", 0, "how long runs have to end by themselves when they are stopped (default 10s)")
+	grace := waiting(cmd, "grace", 0, "how long runs have to end by themselves when they are stopped (default 10s)")
 	ready := cmd.Flags().Int("ready-fd", -1, "descriptor that is told when the host answers")
 	cmd.Flags().Lookup("ready-fd").Hidden = true
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -159,6 +159,7 @@ func (a *app) detach(ctx context.Context, root string, args []string) error {
 	line, _ := bufio.NewReader(told).ReadBytes('\n')
 	var report started
 	if json.Unmarshal(line, &report) == nil && report.Status != nil {
+		a.out.did("mosaic status")
 		return a.out.answer(report.Status, func(w *screen) { showUp(w, *report.Status, logPath) })
 	}
 	err = cmd.Wait()

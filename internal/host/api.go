@@ -54,6 +54,7 @@ type BusinessStatus struct {
 	Sessions int           `json:"sessions"` // runs that have not ended
 	Limit    int           `json:"limit"`    // of sessions at once; 0 means none
 	Sandbox  SandboxStatus `json:"sandbox"`
+	Roles    []wire.Role   `json:"roles"` // its instances, in order
 }
 
 // SandboxStatus says how runs are kept apart from the host. With Works false
@@ -134,7 +135,7 @@ type RunArgs struct {
 // MaxWaitMs; a client gives its own read more time than it asks for here.
 type RunWaitArgs struct {
 	Run       wire.Run `json:"run"`
-	TimeoutMs int      `json:"timeoutMs,omitempty"`
+	TimeoutMs int      `json:"timeoutMs,omitempty" limit:"0 to 30000"`
 }
 
 // MaxWaitMs is the longest that one "runs.wait" holds its connection.

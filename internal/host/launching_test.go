@@ -421,9 +421,10 @@ func TestWhatWhoSees(t *testing.T) {
 func TestProofs(t *testing.T) {
 	t.Parallel()
 	h := newTestHost(t, launch.None)
-	call := func(socket string, auth client.Auth) wire.Code {
-		return client.CodeOf(client.New(socket, auth).Call(t.Context(), "status", none{}, nil))
+	ask := func(socket string, auth client.Auth, verb string) wire.Code {
+		return client.CodeOf(client.New(socket, auth).Call(t.Context(), verb, none{}, nil))
 	}
+	call := func(socket string, auth client.Auth) wire.Code { return ask(socket, auth, "status") }
 	runs, person := h.status.Sockets.Host, h.status.Sockets.HostHuman
 	if code := call(runs, client.Capability(strings.Repeat("B", 43))); code != wire.UnknownCapability {
 		t.Errorf("a made-up capability: %s", code)
@@ -431,8 +432,15 @@ func TestProofs(t *testing.T) {
 	if code := call(person, client.Human(os.Getpid(), strings.Repeat("A", 43), "acme")); code != wire.HumanRequired {
 		t.Errorf("a made-up nonce: %s", code)
 	}
-	if code := call(person, client.Human(os.Getpid(), h.nonce, "initech")); code != wire.HumanRequired {
+	if code := ask(person, client.Human(os.Getpid(), h.nonce, "initech"), "runs"); code != wire.HumanRequired {
 		t.Errorf("no business of the organization: %s", code)
+	}
+	// Status tells the person which businesses there are, so it asks for none.
+	if code := call(person, client.Human(os.Getpid(), h.nonce, "initech")); code != "" {
+		t.Errorf("status for no business of the organization: %s", code)
+	}
+	if code := call(person, client.Human(os.Getpid(), strings.Repeat("A", 43), "initech")); code != wire.HumanRequired {
+		t.Errorf("a made-up nonce for no business: %s", code)
 	}
 	dev := h.agent("dev")
 	do[RunInfo](h, "stop", StopArgs{dev.run})

@@ -146,7 +146,9 @@ func (h *host) prove(at int, peer wire.Peer, r wire.Request) (caller, error) {
 		if err := h.broker.VerifyHuman(peer, *r.Human); err != nil {
 			return caller{}, err
 		}
-		if _, found := h.known[r.Business]; !found {
+		// Status tells the person which businesses there are, so it asks for
+		// none: commands learn from it which one they act in.
+		if _, found := h.known[r.Business]; !found && r.Verb != "status" {
 			return caller{}, wire.Refuse(wire.HumanRequired)
 		}
 		return caller{kind: broker.HumanSession, business: r.Business}, nil

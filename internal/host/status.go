@@ -64,7 +64,8 @@ func (h *host) businessStatus(ctx context.Context, id wire.Business, l *org.Laun
 	if err != nil {
 		return BusinessStatus{}, err
 	}
-	s := BusinessStatus{ID: id, Launches: "allowed", Sandbox: h.sandboxStatus(id, l)}
+	s := BusinessStatus{ID: id, Launches: "allowed", Sandbox: h.sandboxStatus(id, l),
+		Roles: slices.Sorted(maps.Keys(h.known[id].Roles))}
 	if revoked {
 		s.Launches = "revoked"
 	}

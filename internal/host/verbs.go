@@ -25,6 +25,14 @@ type Verb struct {
 // into.
 func (v Verb) Arguments() []broker.Argument { return broker.ArgumentsOf(v.newArgs()) }
 
+// ArgumentsOf lists the arguments of a verb of host.sock; none for an unknown one.
+func ArgumentsOf(name string) []broker.Argument {
+	if v := verbsByName[name]; v != nil {
+		return v.Arguments()
+	}
+	return nil
+}
+
 const anyone = broker.RoleSession | broker.HumanSession
 
 // verb declares a row. A is the argument struct.

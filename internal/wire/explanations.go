@@ -357,6 +357,12 @@ var Codes = []CodeInfo{
 		Remedy:   "See whom it waits for with `mosaic trail ID`, and tell them: `mosaic send ROLE TEXT`.",
 	},
 	{
+		Code:     NotShown,
+		Sentence: "it was done, but the answer could not be printed",
+		Cause:    "Standard output failed, as on a full disk, or --get named a field that the answer does not have.",
+		Remedy:   "Do not repeat it; look at it with the command that the line names.",
+	},
+	{
 		Code:     OrganizationExists,
 		Sentence: "there is an organization file already, and it was left as it is",
 		Cause:    "`mosaic init` writes a first one and never replaces any.",
@@ -450,6 +456,12 @@ var Codes = []CodeInfo{
 		Cause:    "The file system of the data root, or of the file to write, is mounted read-only; the kernel does that too when a disk fails.",
 		Remedy:   "Find out why with `findmnt` and `dmesg`, make it writable again, then repeat the command.",
 		Operator: true,
+	},
+	{
+		Code:     RecordNotFound,
+		Sentence: "no record of this business has this id",
+		Cause:    "It is mistyped, or it is the end of the id of an old record: ends are looked up among the open decisions and the latest 2000 records of each kind.",
+		Remedy:   "Give the whole id; `--json` prints whole ids.",
 	},
 	{
 		Code:     RequestTooLarge,
@@ -672,7 +684,13 @@ var Codes = []CodeInfo{
 		Code:     UnknownAction,
 		Sentence: "there is no action of this name, so nothing was done",
 		Cause:    "The name is mistyped, or not part of the vocabulary.",
-		Remedy:   "Use one of the actions in docs/reference/verbs.md.",
+		Remedy:   "List the actions with `mosaic explain actions`.",
+	},
+	{
+		Code:     UnknownBusiness,
+		Sentence: "there is no business of this name here, so nothing was done",
+		Cause:    "The name after --business or in MOSAIC_BUSINESS is mistyped, or the host was started before the organization file had it.",
+		Remedy:   "See the businesses with `mosaic status`.",
 	},
 	{
 		Code:     UnknownCapability,

@@ -92,6 +92,9 @@ func arguments(args []broker.Argument) string {
 		if a.Optional {
 			need = "optional"
 		}
+		if a.Limit != "" {
+			need += "; " + a.Limit
+		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", a.Name, a.Type, need)
 	}
 	return b.String()
