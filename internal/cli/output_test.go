@@ -238,7 +238,7 @@ func TestInboxShowsTheBeginningOfLongMessages(t *testing.T) {
 	if got := strings.Count(text, "… the rest: mosaic read 0000abcd"); got != inboxMessages-1 {
 		t.Errorf("%d messages say how to read their rest:\n%s", got, text)
 	}
-	for _, want := range []string{"150 messages unread", "140 more: mosaic messages", "8 decisions wait", "    three\n"} {
+	for _, want := range []string{"150 messages unread", "140 more: mosaic messages", "8 decisions wait", "    | three\n"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the inbox does not say %q", want)
 		}
