@@ -366,9 +366,9 @@ func (a *app) decisionsCommand() *cobra.Command {
 			for _, r := range rows {
 				outcome := "open, waits for " + string(r.Route)
 				if c := r.Closed; c != nil {
-					outcome = c.Kind + " by " + c.By
+					outcome = c.Kind + " by " + c.who()
 					if c.Choice != nil {
-						outcome = word(*c.Choice) + " by " + c.By
+						outcome = word(*c.Choice) + " by " + c.who()
 					}
 				}
 				table = append(table, []string{short(r.ID), string(r.RaisedByRole), r.Authorization.String(), outcome})
