@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -86,10 +87,17 @@ func (p *printer) answer(v any, show func(*screen)) error {
 // did notes that something was done, and the command that shows it.
 func (p *printer) did(look string) { p.done = look }
 
-// shown is the outcome of printing an answer: what was done stays done.
+// shown is the outcome of printing an answer: what was done stays done, and
+// what was only read has failed, whatever is wrong with stdout.
 func (p *printer) shown(err error) error {
-	if err == nil || p.done == "" {
+	var refusal *wire.Error
+	switch {
+	case err == nil:
+		return nil
+	case p.done == "" && errors.As(err, &refusal):
 		return err
+	case p.done == "":
+		return explained(wire.Refuse(wire.Failed), "%s", err)
 	}
 	return explained(wire.Refuse(wire.NotShown), "%s; look at it with: %s", err, p.done)
 }

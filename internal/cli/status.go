@@ -76,6 +76,14 @@ func (a *app) organizationFault(root string) *organizationFault {
 		return nil
 	}
 	f := describe(err, false)
+	// Its sentence is about a start that was refused, and nothing was started.
+	var problems org.Problems
+	if errors.As(err, &problems) && len(problems) > 0 {
+		f.sentence = problems[0].Error()
+		if more := len(problems) - 1; more > 0 {
+			f.sentence += " (and " + plural(more, "more fault") + ")"
+		}
+	}
 	return &organizationFault{f.code, f.sentence}
 }
 
