@@ -118,7 +118,7 @@ func (b *Broker) checkRecord(r LaunchRecord) (binding, error) {
 // malformed names the first field of a record that has not its form, or "".
 func malformed(r LaunchRecord) string {
 	switch {
-	case !isUUID(string(r.Run)):
+	case !isRun(string(r.Run)):
 		return "run"
 	case r.PID <= 0:
 		return "pid"
@@ -134,10 +134,10 @@ func malformed(r LaunchRecord) string {
 	return ""
 }
 
-// isUUID reports whether the text is a UUID in its one canonical form.
-func isUUID(text string) bool {
+// isRun reports whether the text is a UUIDv7 in its one canonical form.
+func isRun(text string) bool {
 	id, err := uuid.Parse(text)
-	return err == nil && id.String() == text
+	return err == nil && id.Version() == 7 && id.String() == text
 }
 
 // Threaded says whether the role's runs each belong to a thread.

@@ -62,6 +62,7 @@ func TestASpoiledRecordIsNotBound(t *testing.T) {
 		"an unknown role":     {func(_ *testBroker, r *LaunchRecord) { r.Role = "nobody" }, wire.UnknownRole, "role"},
 		"the human's role":    {func(_ *testBroker, r *LaunchRecord) { r.Role = "human" }, wire.UnknownRole, "role"},
 		"no run":              {func(_ *testBroker, r *LaunchRecord) { r.Run = "" }, wire.InvalidRequest, "run"},
+		"a run of version 4":  {func(_ *testBroker, r *LaunchRecord) { r.Run = "2f1b8f2e-6b0c-4c43-9d5e-0a3c7f9b1d22" }, wire.InvalidRequest, "run"},
 		"a run that is no UUID": {func(_ *testBroker, r *LaunchRecord) {
 			r.Run = "run-1"
 		}, wire.InvalidRequest, "run"},

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"mosaicstack.dev/mosaic/internal/broker"
+	"mosaicstack.dev/mosaic/internal/host"
 	"mosaicstack.dev/mosaic/internal/launch"
 	"mosaicstack.dev/mosaic/internal/org"
 )
@@ -103,6 +104,7 @@ func (a *app) examine(ctx context.Context, root string) []check {
 		return checks
 	}
 	checks = append(checks, checkDisk(root), checkOrganization(root), checkHarnesses(root), checkStore(root), checkLock(root))
+	checks = append(checks, checkFiles(root)...)
 	checks = append(checks, checkSockets(root)...)
 	return append(checks, a.checkHost())
 }
@@ -286,7 +288,39 @@ func checkStore(root string) check {
 	case err != nil:
 		return check{"record", checkFailed, path + " cannot be looked at: " + plainly(err), ""}
 	}
+	if !info.Mode().IsRegular() {
+		return check{"record", checkFailed, path + " is no plain file", "find out what it is; a lost record is restored from a backup"}
+	}
 	return private("record", path, info, 0o600)
+}
+
+// checkFiles names what a start would refuse with unsafe-permissions: nothing
+// while all is well.
+func checkFiles(root string) (found []check) {
+	store := broker.StorePath(root)
+	bus, own := filepath.Dir(store), filepath.Join(root, host.Directory)
+	for _, of := range []struct {
+		path string
+		mode fs.FileMode
+	}{
+		{bus, fs.ModeDir | 0o700}, {own, fs.ModeDir | 0o700}, {filepath.Join(own, "runs"), fs.ModeDir | 0o700},
+		{store + "-wal", 0o600}, {store + "-shm", 0o600},
+		{filepath.Join(bus, "checkpoint.key"), 0o600}, {filepath.Join(bus, "checkpoint.pub"), 0o600},
+		{filepath.Join(own, host.LogName), 0o600},
+	} {
+		info, err := os.Lstat(of.path)
+		if err != nil {
+			continue // missing, or below one that was named already
+		}
+		c := private("files", of.path, info, of.mode.Perm())
+		if info.Mode().Type() != of.mode.Type() {
+			c = check{"files", checkFailed, of.path + " is not the plain file or directory that belongs there", "find out what it is, then move it away: mv " + quote(of.path) + " " + quote(of.path+".aside")}
+		}
+		if c.State != checkOK {
+			found = append(found, c)
+		}
+	}
+	return found
 }
 
 // checkHost sees whether something answers; no proof is needed for that.

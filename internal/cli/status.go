@@ -44,6 +44,9 @@ again until they do or the time is up.`,
 			return err
 		}
 		if !answered {
+			if !s.role {
+				return instead(lastErr, "no host answers on this data root", "Start it with `mosaic up --detach`; `mosaic doctor` says what is in its way.")
+			}
 			return lastErr
 		}
 		report := statusReport{Status: status, Fault: a.organizationFault(status.DataRoot)}
