@@ -148,6 +148,23 @@ func verb[R any](ctx context.Context, s *session, name string, args any) (R, err
 	return result, err
 }
 
+// unanswered tells a read that got no answer in time for what it is: nothing
+// was to be changed, so nothing about it is uncertain.
+func unanswered(name string, err error) error {
+	if !errors.Is(err, wire.Refuse(wire.OutcomeUnknown)) || errors.Is(err, context.Canceled) || !reads(name) {
+		return err
+	}
+	return explained(wire.Refuse(wire.TimedOut), "the host did not answer; it may hang")
+}
+
+// reads reports whether a verb of the bus or of the host changes nothing.
+func reads(name string) bool {
+	if v, known := broker.FindVerb(name); known {
+		return !v.Writes
+	}
+	return name == "status" || name == "runs"
+}
+
 // whole is verb for an answer that is printed as it came with --json, and
 // decoded for people.
 func whole[R any](ctx context.Context, s *session, name string, args any) (raw, R, error) {
@@ -155,7 +172,7 @@ func whole[R any](ctx context.Context, s *session, name string, args any) (raw, 
 	var result R
 	err := checkArguments(args)
 	if err == nil {
-		err = s.bus.Call(ctx, name, args, &reply)
+		err = unanswered(name, s.bus.Call(ctx, name, args, &reply))
 	}
 	v, known := broker.FindVerb(name)
 	if err != nil {
@@ -218,15 +235,19 @@ func decode(reply raw, v any) error {
 // hostVerb calls a verb of the host.
 func hostVerb[R any](ctx context.Context, s *session, name string, args any) (R, error) {
 	if _, limited := ctx.Deadline(); !limited {
+		patience := hostPatience
+		if reads(name) {
+			patience = client.DefaultTimeout
+		}
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, hostPatience)
+		ctx, cancel = context.WithTimeout(ctx, patience)
 		defer cancel()
 	}
 	var reply raw
 	var result R
 	err := checkArguments(args)
 	if err == nil {
-		err = s.host.Call(ctx, name, args, &reply)
+		err = unanswered(name, s.host.Call(ctx, name, args, &reply))
 	}
 	if err != nil {
 		return result, withLimit(err, func() []broker.Argument { return host.ArgumentsOf(name) })

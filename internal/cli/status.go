@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"mosaicstack.dev/mosaic/client"
 	"mosaicstack.dev/mosaic/internal/host"
 	"mosaicstack.dev/mosaic/internal/org"
 	"mosaicstack.dev/mosaic/internal/wire"
@@ -33,9 +34,14 @@ again until they do or the time is up.`,
 		if *wait > 0 {
 			a.out.progress("waiting for the host ...")
 		}
+		deadline := time.Now().Add(client.DefaultTimeout)
+		if *wait > 0 {
+			deadline = time.Now().Add(*wait)
+		}
 		answered, err := poll(ctx, max(*wait, 0), func() (bool, error) {
-			status, lastErr = askStatus(ctx, s)
-			if refused := lastErr != nil && !errors.Is(lastErr, wire.Refuse(wire.Unavailable)); refused {
+			status, lastErr = askStatus(ctx, s, deadline)
+			refused := lastErr != nil && !errors.Is(lastErr, wire.Refuse(wire.Unavailable)) && !errors.Is(lastErr, wire.Refuse(wire.TimedOut))
+			if refused {
 				return false, lastErr
 			}
 			return lastErr == nil, nil
@@ -92,7 +98,10 @@ func (a *app) organizationFault(root string) *organizationFault {
 
 // askStatus asks the host, and then the broker, which is what makes the answer
 // true: a host without its broker does nothing for anyone.
-func askStatus(ctx context.Context, s *session) (host.Status, error) {
+// A host that hangs takes no longer than until the deadline.
+func askStatus(ctx context.Context, s *session, deadline time.Time) (host.Status, error) {
+	ctx, cancel := context.WithDeadline(ctx, deadline)
+	defer cancel()
 	status, err := hostVerb[host.Status](ctx, s, "status", none{})
 	if err != nil {
 		return status, err
