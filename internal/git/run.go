@@ -15,6 +15,9 @@ import (
 const (
 	timeout   = 30 * time.Second
 	maxOutput = 4 << 20
+	// maxBlob and maxListing bound one file's content and the list of all files.
+	maxBlob    = 512 << 20
+	maxListing = 256 << 20
 	// killDelay is how long a child's own children may keep its output open.
 	killDelay = 2 * time.Second
 )
@@ -102,24 +105,38 @@ func environment(personal bool, extra ...string) []string {
 // exited with a code other than 0.
 func Refused(err error) bool { return exitCode(err) > 0 }
 
-// child prepares one git command. It runs in a process group of its own, which
-// is killed as a whole when ctx ends.
+// child prepares one git command with the settings of every child.
 func child(ctx context.Context, dir string, env []string, args []string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "git", append(append([]string{}, always...), args...)...)
+	bind(cmd, dir, env)
+	return cmd
+}
+
+// bind places a command. It runs in a process group of its own, which is killed
+// as a whole when the command's context ends.
+func bind(cmd *exec.Cmd, dir string, env []string) {
 	cmd.Dir = dir
 	cmd.Env = env
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = killDelay
-	return cmd
 }
 
 // run runs a command to its end and returns its output.
 func run(ctx context.Context, dir string, env []string, args ...string) ([]byte, error) {
+	return runInput(ctx, dir, env, nil, maxOutput, args...)
+}
+
+// runInput is run for a command that reads input, with a bound of its own for
+// the output.
+func runInput(ctx context.Context, dir string, env []string, input []byte, limit int, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, ErrTimeout)
 	defer cancel()
 	cmd := child(ctx, dir, env, args)
-	out := &bounded{stop: cancel}
+	out := &bounded{limit: limit, stop: cancel}
+	if input != nil {
+		cmd.Stdin = bytes.NewReader(input)
+	}
 	cmd.Stdout = out
 	err := cmd.Run()
 	if err == nil && !out.over {
@@ -149,15 +166,16 @@ func failed(ctx context.Context, command string, err error, over bool) error {
 	return e
 }
 
-// bounded keeps output up to maxOutput and then stops the child.
+// bounded keeps output up to its limit and then stops the child.
 type bounded struct {
-	text bytes.Buffer
-	over bool
-	stop func()
+	text  bytes.Buffer
+	limit int
+	over  bool
+	stop  func()
 }
 
 func (b *bounded) Write(p []byte) (int, error) {
-	if b.over || b.text.Len()+len(p) > maxOutput {
+	if b.over || b.text.Len()+len(p) > b.limit {
 		b.over = true
 		b.stop()
 		return len(p), nil
