@@ -156,7 +156,9 @@ type Receipt struct {
 
 // Entry is one operation of the log. Args is canonical: the same request gives
 // the same bytes whatever the order or spelling of its flags (QUEUE-OPEN-09,
-// 10). Result is what the receipt prints again.
+// 10). Result is what the receipt prints again, and what was looked up outside
+// the log when the operation was made. Both are kept without white space here
+// and indented in the file.
 type Entry struct {
 	Rev       int             `json:"rev"`
 	Op        OpID            `json:"op"`

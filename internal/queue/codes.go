@@ -1,0 +1,68 @@
+package queue
+
+import (
+	"fmt"
+
+	"mosaicstack.dev/mosaic/internal/display"
+)
+
+// The codes of refusals that the rules of the queue give. Each is declared here
+// once and described once in Codes; a test refuses one without the other.
+const (
+	ActorMissing       = "actor-missing"
+	ActorUnknown       = "actor-unknown"
+	ApprovalMissing    = "approval-missing"
+	ArgumentInvalid    = "argument-invalid"
+	AttemptClosed      = "attempt-closed"
+	AttemptUnknown     = "attempt-unknown"
+	AttemptUnresolved  = "attempt-unresolved"
+	BriefDiffers       = "brief-differs"
+	BriefInvalid       = "brief-invalid"
+	CandidateInvalid   = "candidate-invalid"
+	EvidenceInvalid    = "evidence-invalid"
+	GateIsHumans       = "gate-is-humans"
+	GenesisInvalid     = "genesis-invalid"
+	IllegalTransition  = "illegal-transition"
+	NameUnknown        = "name-unknown"
+	NotPermitted       = "not-permitted"
+	OpMalformed        = "op-malformed"
+	OpReused           = "op-reused"
+	PrerequisiteOpen   = "prerequisite-open"
+	QueueInvalid       = "queue-invalid"
+	QueueVersion       = "queue-version"
+	ReasonMissing      = "reason-missing"
+	ReceiptRefused     = "receipt-refused"
+	RowFinal           = "row-final"
+	RowRequired        = "row-required"
+	RowUnknown         = "row-unknown"
+	WaitNotInReview    = "not-in-review"
+	DependencyCycle    = "dependency-cycle"
+	PrerequisiteWrong  = "prerequisite-invalid"
+	ReviewerIsTheOwner = "reviewer-is-owner"
+)
+
+// Refusal is why a verb did not do what it was asked: nothing changed.
+// Sentence holds the document's phrase, in one line fit to be shown. Exit is
+// the command's exit code: 1 may succeed when tried again unchanged, 2 is
+// refused by rule, state or data, 3 is uncertain (Uncertain is set).
+type Refusal struct {
+	Code      string // kebab-case, one of Codes
+	Sentence  string
+	Exit      int
+	Uncertain bool
+}
+
+// Error returns the code and the sentence.
+func (r *Refusal) Error() string { return r.Code + ": " + r.Sentence }
+
+// Is reports whether target is a refusal with the same code.
+func (r *Refusal) Is(target error) bool {
+	t, ok := target.(*Refusal)
+	return ok && t.Code == r.Code
+}
+
+// refuse returns a refusal by rule, state or data. What the sentence quotes
+// from the file or the caller is made fit to be shown.
+func refuse(code, format string, args ...any) *Refusal {
+	return &Refusal{Code: code, Sentence: display.Line(fmt.Sprintf(format, args...)), Exit: 2}
+}
