@@ -92,38 +92,76 @@ func (v Verdict) String() string {
 	}
 }
 
-// Judge says whether a recorded owner is gone, seen from the machine here with
-// the process table t. It compares host, boot id, pid and start time, in that
-// order: another host tells nothing, another boot of the same host ended every
-// process, and a pid without the recorded start time is another process. An
-// owner with a missing field, or a process that cannot be read, tells nothing.
-func (o Owner) Judge(here Machine, t Table) Verdict {
+// Class is what is known of a recorded owner, in detail.
+type Class uint8
+
+const (
+	Unknown  Class = iota // nothing may be concluded; the zero value
+	Live                  // that very process runs
+	Dead                  // no such process runs
+	Mismatch              // that process ended: the machine was restarted, or another one has its pid
+)
+
+// String returns the word that people read.
+func (c Class) String() string {
+	switch c {
+	case Live:
+		return "live"
+	case Dead:
+		return "dead"
+	case Mismatch:
+		return "mismatch"
+	default:
+		return "unknown"
+	}
+}
+
+// Gone says that the owner has provably ended.
+func (c Class) Gone() bool { return c == Dead || c == Mismatch }
+
+// Classify says what is known of a recorded owner, seen from the machine here
+// with the process table t. It compares host, boot id, pid and start time, in
+// that order: another host tells nothing, another boot of the same host ended
+// every process, and a pid without the recorded start time is another process.
+// An owner with a missing field, or a process that cannot be read, tells
+// nothing (BUS-OPEN-12, QUEUE-LOCK-17 to 22).
+func (o Owner) Classify(here Machine, t Table) Class {
 	if o.Host == "" || o.Boot == "" || o.PID <= 0 || o.StartTime == 0 {
-		return CannotTell
+		return Unknown
 	}
-	if o.Host != here.Host {
-		return CannotTell
-	}
-	if here.Boot == "" {
-		return CannotTell
+	if o.Host != here.Host || here.Boot == "" {
+		return Unknown
 	}
 	if o.Boot != here.Boot {
-		return Gone
+		return Mismatch
 	}
 	st, err := t.Stat(o.PID)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return Gone
+		return Dead
 	case err != nil:
-		return CannotTell
+		return Unknown
 	case st.Start != o.StartTime:
-		return Gone
+		return Mismatch
 	case st.Ended():
 		// A zombie holds no file. The owner is always a Go program, which
 		// never leaves other threads behind its first one.
-		return Gone
+		return Dead
 	default:
+		return Live
+	}
+}
+
+// Judge says whether a recorded owner is gone, which is what Classify comes
+// down to.
+func (o Owner) Judge(here Machine, t Table) Verdict {
+	switch c := o.Classify(here, t); {
+	case c.Gone():
+		return Gone
+	case c == Live:
 		return Alive
+	default:
+		return CannotTell
 	}
 }
 

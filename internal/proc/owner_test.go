@@ -79,6 +79,36 @@ func TestSelfOwnerIsAlive(t *testing.T) {
 	}
 }
 
+// proves: QUEUE-LOCK-17 QUEUE-LOCK-18 QUEUE-LOCK-19 QUEUE-LOCK-20 QUEUE-LOCK-21 QUEUE-LOCK-22 QUEUE-LOCK-24
+func TestOwnerClassify(t *testing.T) {
+	t.Parallel()
+	here := proc.Machine{Host: "ada", Boot: "boot-1"}
+	owner := proc.Owner{Host: "ada", Boot: "boot-1", PID: 7, StartTime: 70}
+	for _, c := range []struct {
+		name   string
+		here   proc.Machine
+		table  map[int]proctest.Process
+		fail   error
+		expect proc.Class
+		gone   bool
+	}{
+		{"another host, whatever runs here", proc.Machine{Host: "eve", Boot: "boot-1"}, map[int]proctest.Process{7: {Start: 70}}, nil, proc.Unknown, false},
+		{"another host without such a pid", proc.Machine{Host: "eve", Boot: "boot-1"}, nil, nil, proc.Unknown, false},
+		{"another boot with the same pid and start", proc.Machine{Host: "ada", Boot: "boot-2"}, map[int]proctest.Process{7: {Start: 70}}, nil, proc.Mismatch, true},
+		{"no such pid", here, nil, nil, proc.Dead, true},
+		{"a zombie", here, map[int]proctest.Process{7: {Start: 70, State: 'Z'}}, nil, proc.Dead, true},
+		{"the pid was reused", here, map[int]proctest.Process{7: {Start: 71}}, nil, proc.Mismatch, true},
+		{"unreadable", here, map[int]proctest.Process{7: {Start: 70}}, os.ErrPermission, proc.Unknown, false},
+		{"that very process", here, map[int]proctest.Process{7: {Start: 70}}, nil, proc.Live, false},
+	} {
+		table := proctest.New(c.table)
+		table.Fail(7, proctest.Stat, c.fail)
+		if got := owner.Classify(c.here, table); got != c.expect || got.Gone() != c.gone {
+			t.Errorf("%s: got %v, gone %v", c.name, got, got.Gone())
+		}
+	}
+}
+
 func TestVerdictWords(t *testing.T) {
 	t.Parallel()
 	for v, want := range map[proc.Verdict]string{proc.Alive: "alive", proc.Gone: "gone", proc.CannotTell: "cannot tell"} {

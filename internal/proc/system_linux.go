@@ -30,6 +30,7 @@ var ErrNoExecutable = errors.New("proc: process has no executable")
 var (
 	errTooLong  = errors.New("proc: process text is too long")
 	errChanging = errors.New("proc: process text keeps changing")
+	errHidden   = errors.New("proc: process runs and is not shown")
 )
 
 // System returns the process table of this machine, read from /proc on every
@@ -64,6 +65,9 @@ func failure(name string, pid int, err error) error {
 
 func (s system) Stat(pid int) (Stat, error) {
 	line, err := s.text(pid, "stat")
+	if errors.Is(err, fs.ErrNotExist) && s.hidden(pid) {
+		err = failure("stat", pid, errHidden)
+	}
 	if err != nil {
 		return Stat{}, err
 	}
@@ -75,6 +79,14 @@ func (s system) Stat(pid int) (Stat, error) {
 		return Stat{}, failure("stat", pid, errStatForm)
 	}
 	return st, nil
+}
+
+// hidden says that a process without a directory runs all the same: /proc is
+// not mounted, or hides the processes of other users (hidepid). Signal 0 sends
+// nothing.
+func (s system) hidden(pid int) bool {
+	err := syscall.Kill(pid, 0)
+	return err == nil || errors.Is(err, syscall.EPERM)
 }
 
 func (s system) UID(pid int) (int, error) {

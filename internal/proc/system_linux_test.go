@@ -218,7 +218,8 @@ func TestSystemNoticesTheEndDuringARead(t *testing.T) {
 	t.Run("no such process", func(t *testing.T) {
 		t.Parallel()
 		s := faulty(func(string) ([]byte, error) { return nil, &fs.PathError{Op: "read", Err: syscall.ESRCH} })
-		if _, err := s.Environ(5); !errors.Is(err, fs.ErrNotExist) {
+		// A pid that the kernel never gives out.
+		if _, err := s.Environ(1 << 30); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -289,5 +290,37 @@ func TestReadBoundedRefusesAFlood(t *testing.T) {
 	t.Parallel()
 	if _, err := readBounded("/dev/zero"); !errors.Is(err, errTooLong) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// With hidepid, /proc has no directory for a process of another user, and a
+// lock of theirs would look like one that a dead process left.
+func TestAProcessThatIsNotShownIsNotGone(t *testing.T) {
+	t.Parallel()
+	blind := system{root: "/nowhere", read: readBounded}
+	if _, err := blind.Stat(os.Getpid()); err == nil || errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("this process: %v", err)
+	}
+	here, err := ThisMachine()
+	if err != nil {
+		t.Fatal(err)
+	}
+	owner := Owner{Host: here.Host, Boot: here.Boot, PID: os.Getpid(), StartTime: 1}
+	if got := owner.Classify(here, blind); got != Unknown {
+		t.Errorf("an owner that is not shown: %v", got)
+	}
+	pid, end := child(t, nil, nil)
+	end()
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
+		if st, err := System().Stat(pid); err == nil && st.ended() {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the child does not end")
+		}
+	}
+	syscall.Wait4(pid, nil, 0, nil)
+	if _, err := blind.Stat(pid); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a process that ended: %v", err)
 	}
 }

@@ -22,6 +22,8 @@ type File struct{ Device, Inode uint64 }
 // is gone and fs.ErrPermission where the kernel refuses; everything else is a
 // failure to read.
 type Table interface {
+	// Stat fails without fs.ErrNotExist for a process that runs and is not
+	// shown, as of another user where /proc is mounted with hidepid.
 	Stat(pid int) (Stat, error)
 	// UID returns the effective user id, as SO_PEERCRED does.
 	UID(pid int) (int, error)
