@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+
+	"mosaicstack.dev/mosaic/internal/wire"
 )
 
 // Loss is what accept-history would accept.
@@ -100,15 +102,15 @@ func (h *held) acceptAgain(l *loaded, recorded *Entry) (Acknowledgement, error) 
 // acceptedWitness reports whether the entry accepted the loss that this
 // witness tells of.
 func acceptedWitness(e *Entry, w *Witness) bool {
-	history := e.history()
-	switch {
-	case history == nil:
+	var r result
+	if err := wire.Decode(e.Result, &r); err != nil || r.History == nil {
 		return false
-	case w == nil:
-		return history.Witness == nil
-	default:
-		return history.Witness != nil && *history.Witness == LostWitness{Revision: w.Revision, LogDigest: w.LogDigest}
 	}
+	accepted := r.History.Witness
+	if w == nil || accepted == nil {
+		return w == nil && accepted == nil
+	}
+	return *accepted == LostWitness{Revision: w.Revision, LogDigest: w.LogDigest}
 }
 
 func (l Loss) facts() *HistoryFacts {
@@ -143,9 +145,9 @@ func (h *held) lostRange(ctx context.Context, l *loaded) string {
 
 // shared is how many entries both logs begin with.
 func shared(a, b []Entry) int {
-	n := min(len(a), len(b))
-	for n > 0 && LogDigest(a[:n]) != LogDigest(b[:n]) {
-		n--
+	n := 0
+	for n < min(len(a), len(b)) && LogDigest(a[n:n+1]) == LogDigest(b[n:n+1]) {
+		n++
 	}
 	return n
 }

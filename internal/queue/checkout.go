@@ -238,4 +238,3 @@ func uncertain(code, format string, args ...any) *Refusal {
 	r.Exit, r.Uncertain = 3, true
 	return r
 }
-

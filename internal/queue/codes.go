@@ -41,6 +41,41 @@ const (
 	ReviewerIsTheOwner = "reviewer-is-owner"
 )
 
+// The codes of the checkout, the lock and the write path.
+const (
+	DurabilityUnknown   = "durability-unknown"
+	FilesystemRefused   = "filesystem-refused"
+	FilesystemUnknown   = "filesystem-unknown"
+	GatePresent         = "gate-present"
+	GenesisNotCommitted = "genesis-not-committed"
+	GitFailed           = "git-failed"
+	HistoryIntact       = "history-intact"
+	HistoryLost         = "history-lost"
+	LockFailed          = "lock-failed"
+	LockInvalid         = "lock-invalid"
+	LockLive            = "lock-live"
+	LockStale           = "lock-stale"
+	LockUnknown         = "lock-unknown"
+	NotCanonical        = "not-canonical"
+	NotConfirmed        = "not-confirmed"
+	NotLocked           = "not-locked"
+	QueueChanged        = "queue-changed"
+	QueueExists         = "queue-exists"
+	QueueMissing        = "queue-missing"
+	ReadFailed          = "read-failed"
+	SettingsInvalid     = "settings-invalid"
+	SnapshotInvalid     = "snapshot-invalid"
+	TailUnconfirmed     = "tail-unconfirmed"
+	ViewNotUpdated      = "view-not-updated"
+	ViewStale           = "view-stale"
+	ViewUnknown         = "view-unknown"
+	WitnessMissing      = "witness-missing"
+	WitnessNotUpdated   = "witness-not-updated"
+	WitnessPresent      = "witness-present"
+	WriteFailed         = "write-failed"
+	WrongBranch         = "wrong-branch"
+)
+
 // Refusal is why a verb did not do what it was asked: nothing changed.
 // Sentence holds the document's phrase, in one line fit to be shown. Exit is
 // the command's exit code: 1 may succeed when tried again unchanged, 2 is

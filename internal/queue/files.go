@@ -40,7 +40,7 @@ func (s FileStamp) identity() [2]uint64 { return [2]uint64{s.Device, s.Inode} }
 type Files interface {
 	// Create makes a new file for writing; a name that exists, symbolic links
 	// included, is refused with fs.ErrExist. The mode is exact.
-	Create(s Step, path string, mode fs.FileMode) (File, error)
+	Create(s Step, path string, mode fs.FileMode) (Output, error)
 	// Read returns a regular file and its stamp, which are of one file even
 	// when the path is renamed over meanwhile. A symbolic link is refused.
 	Read(s Step, path string) ([]byte, FileStamp, error)
@@ -53,6 +53,7 @@ type Files interface {
 	// RenameNew refuses a name that exists with fs.ErrExist.
 	RenameNew(s Step, path, name string) error
 	Remove(s Step, path string) error
+	Mkdir(s Step, dir string) error
 	// Sync makes the content of a file durable.
 	Sync(s Step, path string) error
 	// SyncDir makes the names in a directory durable.
@@ -64,9 +65,9 @@ type Files interface {
 	Glob(s Step, pattern string) ([]string, error)
 }
 
-// File is one that is being written. Write may write less than it was given
+// Output is a file that is being written. Write may write less than it was given
 // without an error.
-type File interface {
+type Output interface {
 	Write(p []byte) (int, error)
 	Sync() error
 	Stat() (FileStamp, error)
@@ -78,7 +79,7 @@ type disk struct{}
 
 var _ Files = disk{}
 
-func (disk) Create(_ Step, path string, mode fs.FileMode) (File, error) {
+func (disk) Create(_ Step, path string, mode fs.FileMode) (Output, error) {
 	fd, err := unix.Open(path, unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY|unix.O_CLOEXEC|unix.O_NOFOLLOW, uint32(mode.Perm()))
 	if err != nil {
 		return nil, &fs.PathError{Op: "create", Path: path, Err: err}
@@ -172,6 +173,8 @@ func (disk) Link(_ Step, path, name string) error   { return os.Link(path, name)
 func (disk) Rename(_ Step, path, name string) error { return os.Rename(path, name) }
 func (disk) Remove(_ Step, path string) error       { return os.Remove(path) }
 
+func (disk) Mkdir(_ Step, dir string) error { return os.Mkdir(dir, 0o755) }
+
 func (disk) RenameNew(_ Step, path, name string) error {
 	err := ignoringEINTR(func() error {
 		return unix.Renameat2(unix.AT_FDCWD, path, unix.AT_FDCWD, name, unix.RENAME_NOREPLACE)
@@ -207,7 +210,7 @@ var errShort = errors.New("queue: short write")
 
 // writeAll writes everything, however little each write takes, makes it
 // durable and closes the file.
-func writeAll(f File, text []byte) error {
+func writeAll(f Output, text []byte) error {
 	err := writeLoop(f, text)
 	if err == nil {
 		err = f.Sync()
@@ -218,7 +221,7 @@ func writeAll(f File, text []byte) error {
 	return err
 }
 
-func writeLoop(f File, text []byte) error {
+func writeLoop(f Output, text []byte) error {
 	for total := 0; total < len(text); {
 		n, err := f.Write(text[total:])
 		if err != nil {

@@ -83,7 +83,7 @@ func (m machine) record(op OpID, verb string) (LockRecord, error) {
 		Host:  here.Host,
 		Op:    string(op),
 		Verb:  verb,
-		At:    timestamp(m.now()),
+		At:    Stamp(m.now()),
 	}
 	if !r.valid() {
 		return LockRecord{}, errNoIdentity
@@ -136,6 +136,3 @@ func (m machine) judge(text []byte) (LockRecord, Holder) {
 		return r, HolderUnknown
 	}
 }
-
-// timestamp is the form of every time in the queue (QUEUE-OPEN-14).
-func timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }

@@ -127,7 +127,7 @@ type loaded struct {
 func (h *held) load(ctx context.Context) (*loaded, error) {
 	text, stamp, err := h.c.files.Read(StepRead, h.c.Queue)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, refuse(QueueMissing, "there is no queue file %s; `mosaic queue genesis` begins a queue", h.c.relative(h.c.Queue))
+		return nil, h.c.missing()
 	}
 	if err != nil {
 		return nil, failed(ReadFailed, "the queue file cannot be read (%s)", cause(err))
