@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"mosaicstack.dev/mosaic/internal/wire"
 )
 
 // The verbs of the log.
@@ -81,9 +83,13 @@ func (s *Replayed) Apply(r Request, now string) (*Replayed, Entry, error) {
 	if err != nil {
 		return nil, Entry{}, err
 	}
+	recorded, err := wire.Encode(computed)
+	if err != nil {
+		return nil, Entry{}, refuse(ArgumentInvalid, "the result cannot be written: %v", err)
+	}
 	return next, Entry{
 		Rev: next.Rev, Op: r.Op, Verb: r.Verb, Args: r.Args, By: r.By, At: at,
-		Semantics: book.semantics, Result: computed,
+		Semantics: book.semantics, Result: recorded,
 	}, nil
 }
 
@@ -98,7 +104,7 @@ type operation struct {
 }
 
 // advance applies one request in place and returns its result.
-func (s *Replayed) advance(book *rulebook, r Request, at string) (json.RawMessage, error) {
+func (s *Replayed) advance(book *rulebook, r Request, at string) (_ *result, err error) {
 	v, ok := book.verbs[r.Verb]
 	if !ok {
 		return nil, refuse(ArgumentInvalid, "%q is no verb of the log", clip(r.Verb))
@@ -107,7 +113,7 @@ func (s *Replayed) advance(book *rulebook, r Request, at string) (json.RawMessag
 		return nil, err
 	}
 	o := operation{Replayed: s, Request: r, args: v.args(), at: at}
-	if err := decodeArgs(r.Args, o.args); err != nil {
+	if s.scratch, err = decodeArgs(r.Args, o.args, s.scratch); err != nil {
 		return nil, err
 	}
 	if err := v.apply(&o); err != nil {
@@ -116,7 +122,7 @@ func (s *Replayed) advance(book *rulebook, r Request, at string) (json.RawMessag
 	s.Rev++
 	s.Last = at
 	s.ops[r.Op] = struct{}{}
-	return o.result.encode()
+	return &o.result, nil
 }
 
 // admit checks what holds for every verb: the id's form and that it is new,

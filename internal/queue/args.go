@@ -39,19 +39,19 @@ func Canonical(a Args) (json.RawMessage, error) {
 }
 
 // decodeArgs reads canonical arguments into a, and refuses any other spelling
-// of them.
-func decodeArgs(raw json.RawMessage, a Args) error {
+// of them. It returns scratch, grown.
+func decodeArgs(raw json.RawMessage, a Args, scratch []byte) ([]byte, error) {
 	if err := wire.Decode(raw, a); err != nil {
-		return refuse(ArgumentInvalid, "the arguments of %s: %v", a.Verb(), err)
+		return scratch, refuse(ArgumentInvalid, "the arguments of %s: %v", a.Verb(), err)
 	}
-	again, err := Canonical(a)
-	if err != nil {
-		return err
+	if err := a.normalize(); err != nil {
+		return scratch, err
 	}
-	if !bytes.Equal(raw, again) {
-		return refuse(ArgumentInvalid, "the arguments of %s are not in canonical form", a.Verb())
+	scratch, err := wire.AppendJSON(scratch[:0], a)
+	if err != nil || !bytes.Equal(raw, scratch) {
+		return scratch, refuse(ArgumentInvalid, "the arguments of %s are not in canonical form", a.Verb())
 	}
-	return nil
+	return scratch, nil
 }
 
 // GenesisArgs begin a queue.

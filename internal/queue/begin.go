@@ -59,12 +59,14 @@ func (o *operation) settle(facts *GenesisFacts) error {
 		last = row.ID
 	}
 	o.Rows, o.HighWater = slices.Clone(facts.Rows), facts.HighWater
+	rows := make([]*Row, len(o.Rows))
 	for i := range o.Rows {
-		if err := o.checkFirst(&o.Rows[i]); err != nil {
+		rows[i] = &o.Rows[i]
+		if err := o.checkFirst(rows[i]); err != nil {
 			return err
 		}
 	}
-	return nil
+	return o.checkCycles(rows...)
 }
 
 // firstForm is a legacy row as it enters the queue: its lists in order, its

@@ -128,7 +128,7 @@ func (o *operation) set() error {
 			return err
 		}
 	}
-	if err := firstError(o.checkNames(row), o.checkAfter(row)); err != nil {
+	if err := o.checkNames(row); err != nil {
 		return err
 	}
 	o.changed(row, row.State)
@@ -144,7 +144,10 @@ func (o *operation) afterPermission(row *Row) Permission {
 
 func (o *operation) setAfter(row *Row, args *SetArgs) error {
 	row.After = list(*args.After)
-	return nil
+	if err := o.checkAfter(row); err != nil {
+		return err
+	}
+	return o.checkCycles(row)
 }
 
 func (o *operation) setFields(row *Row, args *SetArgs) error {
@@ -289,8 +292,9 @@ func (s *Replayed) checkNames(row *Row) error {
 	return nil
 }
 
-// checkAfter refuses prerequisites that are missing, the row itself, or part
-// of a cycle (QUEUE-DATA-38 to 40).
+// checkAfter refuses prerequisites that are missing or the row itself
+// (QUEUE-DATA-38, QUEUE-DATA-39). A new row can be in no cycle: nothing names
+// it yet.
 func (s *Replayed) checkAfter(row *Row) error {
 	for _, a := range row.After {
 		switch {
@@ -300,36 +304,41 @@ func (s *Replayed) checkAfter(row *Row) error {
 			return refuse(PrerequisiteWrong, "row %d cannot wait for row %d, which does not exist", row.ID, a.ID)
 		}
 	}
-	if through := s.cycle(row); through != 0 {
-		return refuse(DependencyCycle, "row %d cannot wait for row %d, which waits for it", row.ID, through)
-	}
 	return nil
 }
 
-// cycle returns the prerequisite of a row through which it would wait for
-// itself, or 0.
-func (s *Replayed) cycle(row *Row) RowID {
-	seen := map[RowID]bool{}
-	var reaches func(RowID) bool
-	reaches = func(id RowID) bool {
-		if id == row.ID {
-			return true
-		}
-		if seen[id] {
-			return false
-		}
-		seen[id] = true
-		for _, a := range s.Row(id).After {
-			if reaches(a.ID) {
-				return true
+// checkCycles refuses a cycle that any of the rows is part of
+// (QUEUE-DATA-40). Every prerequisite must exist.
+func (s *Replayed) checkCycles(rows ...*Row) error {
+	const (
+		entered = 1
+		left    = 2
+	)
+	marks := make([]uint8, len(s.Rows))
+	var visit func(i int) error
+	visit = func(i int) error {
+		marks[i] = entered
+		for _, a := range s.Rows[i].After {
+			j, _ := s.index(a.ID)
+			switch marks[j] {
+			case entered:
+				return refuse(DependencyCycle, "row %d cannot wait for row %d, which waits for it", s.Rows[i].ID, a.ID)
+			case 0:
+				if err := visit(j); err != nil {
+					return err
+				}
 			}
 		}
-		return false
+		marks[i] = left
+		return nil
 	}
-	for _, a := range row.After {
-		if reaches(a.ID) {
-			return a.ID
+	for _, row := range rows {
+		i, _ := s.index(row.ID)
+		if marks[i] == 0 {
+			if err := visit(i); err != nil {
+				return err
+			}
 		}
 	}
-	return 0
+	return nil
 }

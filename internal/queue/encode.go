@@ -16,9 +16,12 @@ type encoder struct {
 	first bool // nothing stands in the innermost object or list yet
 }
 
+// usualSize is room for most rows and entries.
+const usualSize = 640
+
 // Bytes is the file's one serialization (QUEUE-DATA-04 to 08).
 func (f *File) Bytes() []byte {
-	e := encoder{b: make([]byte, 0, 1024*(len(f.Rows)+len(f.Log)+1))}
+	e := encoder{b: make([]byte, 0, usualSize*(len(f.Rows)+len(f.Log)+1))}
 	e.open('{')
 	e.key("version").int(f.Version)
 	e.key("canonicalRoot").text(f.CanonicalRoot)

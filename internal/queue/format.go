@@ -147,7 +147,7 @@ func common(a, b []byte) int {
 // LogDigest is the SHA-256, in hex, of the entries as the file serializes
 // them (QUEUE-WITNESS-03).
 func LogDigest(log []Entry) string {
-	e := encoder{b: make([]byte, 0, 1024*(len(log)+1)), depth: 1}
+	e := encoder{b: make([]byte, 0, usualSize*(len(log)+1)), depth: 1}
 	e.entries(log)
 	return digest(e.b)
 }

@@ -2,10 +2,11 @@ package queue
 
 import (
 	"bytes"
-	"encoding/json"
+	"cmp"
 	"errors"
 	"maps"
 	"slices"
+	"sort"
 
 	"mosaicstack.dev/mosaic/internal/wire"
 )
@@ -28,6 +29,7 @@ type Replayed struct {
 
 	ops       map[OpID]struct{} // every id of the log
 	requested map[OpID]Seat     // who asked for each review
+	scratch   []byte            // for spelling an entry again
 }
 
 // Empty is the state before genesis.
@@ -40,6 +42,7 @@ func Empty() *Replayed {
 func (s *Replayed) clone() *Replayed {
 	next := *s
 	next.Rows = slices.Clone(s.Rows)
+	next.scratch = nil
 	next.ops, next.requested = maps.Clone(s.ops), maps.Clone(s.requested)
 	return &next
 }
@@ -83,7 +86,8 @@ func (s *Replayed) redo(e *Entry, position int, books []*rulebook) error {
 	if err != nil {
 		return cannotHappen(position, e, err)
 	}
-	if !bytes.Equal(computed, e.Result) {
+	s.scratch, err = wire.AppendJSON(s.scratch[:0], computed)
+	if err != nil || !bytes.Equal(s.scratch, e.Result) {
 		return invalid("the result of log entry %d (%s) is not what the operation gives", position, e.Op)
 	}
 	return nil
@@ -104,11 +108,20 @@ func cannotHappen(position int, e *Entry, err error) error {
 
 // Row returns the row with this id, or nil.
 func (s *Replayed) Row(id RowID) *Row {
-	i, ok := slices.BinarySearchFunc(s.Rows, id, func(r Row, id RowID) int { return int(r.ID) - int(id) })
+	i, ok := s.index(id)
 	if !ok {
 		return nil
 	}
 	return &s.Rows[i]
+}
+
+// index finds a row; ids seldom have gaps, so the place that an id would have
+// without any is tried first.
+func (s *Replayed) index(id RowID) (int, bool) {
+	if i := int(id) - 1; i >= 0 && i < len(s.Rows) && s.Rows[i].ID == id {
+		return i, true
+	}
+	return sort.Find(len(s.Rows), func(i int) int { return cmp.Compare(id, s.Rows[i].ID) })
 }
 
 // Facts are what was looked up outside the log for one operation. They are
@@ -208,5 +221,3 @@ func (e *Entry) Effect() (Effect, error) {
 	}
 	return effect, nil
 }
-
-func (r *result) encode() (json.RawMessage, error) { return wire.Encode(r) }

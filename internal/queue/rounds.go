@@ -219,7 +219,7 @@ func (o *operation) inReview(id RowID, who Permission) (*Row, *Round, error) {
 		return nil, nil, err
 	}
 	if row.State != InReview || row.Review.current() == nil {
-		return nil, nil, refuse(WaitNotInReview, "row %d is %s and not under review", row.ID, ShowState(row.State, o.Human))
+		return nil, nil, refuse(NotInReview, "row %d is %s and not under review", row.ID, ShowState(row.State, o.Human))
 	}
 	row.Review = row.Review.copied()
 	return row, row.Review.current(), nil
