@@ -13,9 +13,6 @@ import (
 	"strings"
 )
 
-// Regular reports whether the entry is a file, executable or not.
-func (e Entry) Regular() bool { return e.Mode == "100644" || e.Mode == "100755" }
-
 // ResolveCommit returns the full id of the commit that a revision names; false
 // when it names none, or more than one.
 func (r *Repository) ResolveCommit(ctx context.Context, revision string) (ObjectID, bool, error) {
@@ -146,4 +143,26 @@ func sumBatch(in *bufio.Reader, blobs []ObjectID) (map[ObjectID][sha256.Size]byt
 		sums[id] = [sha256.Size]byte(sum.Sum(nil))
 	}
 	return sums, nil
+}
+
+// RemoteURL returns the address of the remote that a branch follows, else of
+// origin; "" when there is none.
+func (r *Repository) RemoteURL(ctx context.Context, branch string) (string, error) {
+	remote, err := r.setting(ctx, "branch."+branch+".remote")
+	if err != nil {
+		return "", err
+	}
+	if remote == "" {
+		remote = "origin"
+	}
+	return r.setting(ctx, "remote."+remote+".url")
+}
+
+// setting is one value of the repository's own configuration, "" when unset.
+func (r *Repository) setting(ctx context.Context, key string) (string, error) {
+	out, err := r.read(ctx, "config", "--local", "-z", "--get", key)
+	if exitCode(err) == 1 {
+		return "", nil
+	}
+	return strings.TrimSuffix(string(out), "\x00"), err
 }

@@ -101,3 +101,14 @@ func (r *Refusal) Is(target error) bool {
 func refuse(code, format string, args ...any) *Refusal {
 	return &Refusal{Code: code, Sentence: display.Line(fmt.Sprintf(format, args...)), Exit: 2}
 }
+
+// The codes of review requests, of what they are compared with, and of the
+// transport that carries them.
+const (
+	CandidateDiffers   = "candidate-differs"
+	CommentMismatch    = "comment-mismatch"
+	CommentUnreadable  = "comment-unreadable"
+	OutcomeNotRecorded = "outcome-not-recorded"
+	RequestFailed      = "request-failed"
+	RequestUncertain   = "request-uncertain"
+)

@@ -60,10 +60,28 @@ var Codes = []wire.CodeInfo{
 		Remedy:   "Commit the brief, correct its path or heading, and ask again.",
 	},
 	{
+		Code:     CandidateDiffers,
+		Sentence: "the commit or tree does not hold the reviewed candidate, so it must not be integrated",
+		Cause:    "A path that the reviewers saw has other bytes there, or is gone.",
+		Remedy:   "Integrate exactly what was reviewed, or move the row back to in-progress and put the new candidate into a new round.",
+	},
+	{
 		Code:     CandidateInvalid,
 		Sentence: "the review candidate cannot be accepted, so nothing was changed",
 		Cause:    "A row with reviewers needs a candidate: a commit, or a manifest of repository paths with their digests.",
 		Remedy:   "Give --candidate with a full commit id or the path of a manifest.",
+	},
+	{
+		Code:     CommentMismatch,
+		Sentence: "the comment is not the attempt's request, so the attempt is unchanged",
+		Cause:    "It belongs to another issue, or its first two lines name another operation, row, round or candidate.",
+		Remedy:   "Find the comment whose first line is the attempt's marker and give the number of that one.",
+	},
+	{
+		Code:     CommentUnreadable,
+		Sentence: "the comment could not be read, so the attempt is unchanged",
+		Cause:    "The server gave no answer or no such comment, or the credential file cannot be used.",
+		Remedy:   "Check the comment's number and MOSAIC_GITEA_CREDENTIAL_FILE, then give the same command again.",
 	},
 	{
 		Code:     DependencyCycle,
@@ -126,6 +144,12 @@ var Codes = []wire.CodeInfo{
 		Remedy:   "Read what it did with `mosaic queue show --op ID` and use a new id for a new request.",
 	},
 	{
+		Code:     OutcomeNotRecorded,
+		Sentence: "the review request was made, and how it ended is not recorded",
+		Cause:    "The lock or the queue could not be had after the request; the attempt stays requesting.",
+		Remedy:   "Look for the request's marker on the issue. If the comment is there, record it with `mosaic queue review resolve`; if not, ask the lead.",
+	},
+	{
 		Code:     PrerequisiteWrong,
 		Sentence: "a prerequisite cannot be accepted, so nothing was changed",
 		Cause:    "A prerequisite is another existing row, named once, with done or settled.",
@@ -160,6 +184,18 @@ var Codes = []wire.CodeInfo{
 		Sentence: "the receipt does not fit the current round, so nothing was recorded",
 		Cause:    "A reviewer gives one verdict on each round, on exactly its candidate.",
 		Remedy:   "Read the round's candidate with `mosaic queue show ID` and judge that one; a changed mind needs a new round.",
+	},
+	{
+		Code:     RequestFailed,
+		Sentence: "the review request was not accepted, and nothing was posted",
+		Cause:    "The server refused it, or something was missing before anything was sent: the credential file, its mode, its path, or its login.",
+		Remedy:   "Correct what the message names and ask again with `mosaic queue review request ID` under a new operation id.",
+	},
+	{
+		Code:     RequestUncertain,
+		Sentence: "nobody knows whether the review request was accepted",
+		Cause:    "The server gave no answer in time, or one that says neither yes nor no. Nothing sends the request again.",
+		Remedy:   "Look for the request's marker on the issue. If the comment is there, record it with `mosaic queue review resolve`; if not, ask the lead.",
 	},
 	{
 		Code:     ReviewerIsTheOwner,
