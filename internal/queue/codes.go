@@ -76,6 +76,20 @@ const (
 	WrongBranch         = "wrong-branch"
 )
 
+// The codes of beginning a queue and of committing it.
+const (
+	BranchMoved        = "branch-moved"
+	CommitForeign      = "commit-foreign"
+	GenesisCommitted   = "genesis-committed"
+	GuardInactive      = "guard-inactive"
+	HookForeign        = "hook-foreign"
+	IndexNotReconciled = "index-not-reconciled"
+	MapInvalid         = "map-invalid"
+	PathsStaged        = "paths-staged"
+	ReceiptNotPrinted  = "receipt-not-printed"
+	SuiteFailed        = "suite-failed"
+)
+
 // Refusal is why a verb did not do what it was asked: nothing changed.
 // Sentence holds the document's phrase, in one line fit to be shown. Exit is
 // the command's exit code: 1 may succeed when tried again unchanged, 2 is

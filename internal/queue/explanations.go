@@ -48,6 +48,12 @@ var Codes = []wire.CodeInfo{
 		Remedy:   "Look on the issue for the comment with the attempt's marker and give its id to `mosaic queue review resolve`; when there is none, the lead or the human can give the attempt up.",
 	},
 	{
+		Code:     BranchMoved,
+		Sentence: "the branch moved while the queue was being committed, so nothing was committed",
+		Cause:    "Somebody committed between the first look at HEAD and the last step, or holds the branch's lock.",
+		Remedy:   "Run the same `mosaic queue commit` again; it starts from the new HEAD.",
+	},
+	{
 		Code:     BriefDiffers,
 		Sentence: "the brief in the working tree is not the pinned version, so the row was not started",
 		Cause:    "The file was edited or replaced after the row was made, or it is missing.",
@@ -84,6 +90,12 @@ var Codes = []wire.CodeInfo{
 		Remedy:   "Check the comment's number and MOSAIC_GITEA_CREDENTIAL_FILE, then give the same command again.",
 	},
 	{
+		Code:     CommitForeign,
+		Sentence: "the commit would change other files too, so nothing was committed",
+		Cause:    "The tree that git built differs from HEAD in more than the paths of the commit.",
+		Remedy:   "Look at the repository's configuration and at the index for what changes trees, and report it.",
+	},
+	{
 		Code:     DependencyCycle,
 		Sentence: "the rows would wait for each other, so nothing was changed",
 		Cause:    "A prerequisite of the row waits, directly or through others, for the row itself.",
@@ -102,16 +114,46 @@ var Codes = []wire.CodeInfo{
 		Remedy:   "Move the row to waiting-on-human and wait for the human's answer.",
 	},
 	{
+		Code:     GenesisCommitted,
+		Sentence: "HEAD has the queue file already, so nothing was committed",
+		Cause:    "--genesis is for the first commit of a queue alone.",
+		Remedy:   "Run `mosaic queue commit` without --genesis.",
+	},
+	{
 		Code:     GenesisInvalid,
 		Sentence: "the queue cannot begin like this, so nothing was made",
 		Cause:    "Genesis comes once and first, and takes rows and ids from a reviewed migration map in HEAD.",
 		Remedy:   "Correct the migration map as the message says, commit it, and ask again.",
 	},
 	{
+		Code:     GuardInactive,
+		Sentence: "git would not run the queue's guard, so nothing was committed",
+		Cause:    "The hook is missing, changed, not executable or a link, or core.hooksPath points elsewhere, in whatever configuration.",
+		Remedy:   "Take core.hooksPath out of the configuration that the message names, or run `mosaic queue install-hook`.",
+	},
+	{
+		Code:     HookForeign,
+		Sentence: "another pre-commit hook is installed, so the guard was not",
+		Cause:    "install-hook replaces nothing but its own earlier versions.",
+		Remedy:   "Move the other hook away, install the guard, and let a chain of your own call both only if the guard's bytes stay as they are.",
+	},
+	{
 		Code:     IllegalTransition,
 		Sentence: "the row cannot move to this state from where it is, so nothing was changed",
 		Cause:    "The table of transitions has no such move.",
 		Remedy:   "Look at the row with `mosaic queue show ID`; docs/queue.md lists the moves.",
+	},
+	{
+		Code:     IndexNotReconciled,
+		Sentence: "the queue is committed, and the index was not brought up to it",
+		Cause:    "Another git process held the index, or somebody staged one of the files meanwhile.",
+		Remedy:   "Look at the index, then run the `git reset` command that the message prints; until then the guard refuses ordinary commits.",
+	},
+	{
+		Code:     MapInvalid,
+		Sentence: "the migration map cannot be accepted, so no queue was begun",
+		Cause:    "The map must be in HEAD and have one json block that maps or retires every row of the table exactly once, with briefs that HEAD has.",
+		Remedy:   "Correct what the message names, commit the map and its briefs, and run genesis again.",
 	},
 	{
 		Code:     NameUnknown,
@@ -150,6 +192,12 @@ var Codes = []wire.CodeInfo{
 		Remedy:   "Look for the request's marker on the issue. If the comment is there, record it with `mosaic queue review resolve`; if not, ask the lead.",
 	},
 	{
+		Code:     PathsStaged,
+		Sentence: "a change of these files is staged, so nothing was committed",
+		Cause:    "Only the verified bytes are committed, and nothing that somebody staged is lost.",
+		Remedy:   "Take the files out of the index with the command that the message prints, and run the commit again.",
+	},
+	{
 		Code:     PrerequisiteWrong,
 		Sentence: "a prerequisite cannot be accepted, so nothing was changed",
 		Cause:    "A prerequisite is another existing row, named once, with done or settled.",
@@ -178,6 +226,12 @@ var Codes = []wire.CodeInfo{
 		Sentence: "the operation needs a reason, so nothing was changed",
 		Cause:    "Blocking, sending a row back from the human, and changing closes are logged with why.",
 		Remedy:   "Give --reason TEXT.",
+	},
+	{
+		Code:     ReceiptNotPrinted,
+		Sentence: "the operation is recorded, and its receipt could not be printed",
+		Cause:    "Standard output was closed or full.",
+		Remedy:   "Run the same command with the same --op; it prints the receipt.",
 	},
 	{
 		Code:     ReceiptRefused,
@@ -220,5 +274,11 @@ var Codes = []wire.CodeInfo{
 		Sentence: "there is no such row, so nothing was changed",
 		Cause:    "Ids are never reused, and this one was not issued or is retired.",
 		Remedy:   "Find the row with `mosaic queue list`.",
+	},
+	{
+		Code:     SuiteFailed,
+		Sentence: "the suite failed in the tree that would be committed, so nothing was committed",
+		Cause:    "The suite runs in an unpacked copy of HEAD with the approved files, not in the working tree.",
+		Remedy:   "Look at the suite's output and at the kept copy; a fix is a new round of review.",
 	},
 }

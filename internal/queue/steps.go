@@ -32,6 +32,7 @@ const (
 	StepCheckGate Step = "check-gate"
 
 	StepPlatform Step = "platform" // file systems
+	StepHook     Step = "hook"     // the guard of ordinary commits
 	StepCopy     Step = "copy"     // a snapshot, read or written
 	StepLeftover Step = "leftover" // temporary files of killed writers
 )
