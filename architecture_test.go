@@ -24,10 +24,10 @@ var layers = []struct {
 	{"program", []string{"cmd/mosaic"}},
 	{"checks", []string{"internal/tools/bench", "internal/tools/check", "internal/tools/coverage", "internal/tools/reference"}},
 	{"surfaces", []string{"internal/cli", "internal/console", "internal/mcpserver"}},
-	{"host", []string{"internal/host"}},
+	{"host", []string{"internal/host", "internal/ledger"}},
 	{"engines", []string{"internal/broker", "internal/flow", "internal/gitgate", "internal/launch", "internal/queue"}},
 	{"stores", []string{"client", "internal/core", "internal/evidence", "internal/module", "internal/org", "internal/records"}},
-	{"ground", []string{"examples/team", "internal/display", "internal/git", "internal/proc", "internal/wire"}},
+	{"ground", []string{"examples/team", "internal/display", "internal/git", "internal/gitea", "internal/proc", "internal/wire"}},
 }
 
 // neighbours may import each other inside a storey, in this direction.
