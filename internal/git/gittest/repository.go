@@ -128,3 +128,6 @@ func EachFormat(t *testing.T, test func(t *testing.T, format string)) {
 		})
 	}
 }
+
+// Over is a repository that exists already.
+func Over(t testing.TB, dir string) *Repository { return &Repository{t: t, Dir: dir} }
