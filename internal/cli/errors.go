@@ -110,6 +110,9 @@ func (e starting) Unwrap() error { return e.error }
 
 // describe finds the words and the exit code of an error.
 func describe(err error, managed bool) failure {
+	if f, ok := refused(err); ok {
+		return f
+	}
 	var (
 		code     *wire.Error
 		usageErr *usageError

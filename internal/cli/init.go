@@ -64,6 +64,9 @@ mosaic init --data-root ~/mosaic --yes`,
 			w.line("  %s", made.Organization)
 			w.line("Then start the host:")
 			w.line("  mosaic up --detach")
+			w.line("A repository's queue of work, and a section for its AGENTS.md:")
+			w.line("  mosaic queue genesis --help")
+			w.line("  mosaic queue genesis --agents")
 		})
 	}
 	return cmd

@@ -85,6 +85,7 @@ const (
 	HookForeign        = "hook-foreign"
 	IndexNotReconciled = "index-not-reconciled"
 	MapInvalid         = "map-invalid"
+	OpUnknown          = "op-unknown"
 	PathsStaged        = "paths-staged"
 	ReceiptNotPrinted  = "receipt-not-printed"
 	SuiteFailed        = "suite-failed"

@@ -186,6 +186,12 @@ var Codes = []wire.CodeInfo{
 		Remedy:   "Read what it did with `mosaic queue show --op ID` and use a new id for a new request.",
 	},
 	{
+		Code:     OpUnknown,
+		Sentence: "the log has no such operation",
+		Cause:    "It was never recorded, so it changed nothing.",
+		Remedy:   "Run the command itself with that --op; it is done then.",
+	},
+	{
 		Code:     OutcomeNotRecorded,
 		Sentence: "the review request was made, and how it ended is not recorded",
 		Cause:    "The lock or the queue could not be had after the request; the attempt stays requesting.",

@@ -1,7 +1,9 @@
 package queue
 
 import (
+	"bytes"
 	"context"
+	"strconv"
 
 	"mosaicstack.dev/mosaic/internal/git"
 )
@@ -100,3 +102,29 @@ func (c *Checkout) Next(s *Replayed, seat Seat) (Next, error) {
 		return blob != row.Brief.Blob, nil
 	})
 }
+
+// Find returns the entry of an operation; nil when the log has none.
+func (f *File) Find(op OpID) *Entry {
+	for i := range f.Log {
+		if f.Log[i].Op == op {
+			return &f.Log[i]
+		}
+	}
+	return nil
+}
+
+// Of returns the entries that changed a row, genesis aside. A result is
+// canonical and begins with its row, so none has to be decoded.
+func (f *File) Of(id RowID) []Entry {
+	mark := []byte(`{"row":` + strconv.Itoa(int(id)) + `,`)
+	found := []Entry{}
+	for _, e := range f.Log {
+		if bytes.HasPrefix(e.Result, mark) {
+			found = append(found, e)
+		}
+	}
+	return found
+}
+
+// ReceiptOf is the receipt of a recorded operation.
+func ReceiptOf(e *Entry) (Acknowledgement, error) { return acknowledge(e) }
