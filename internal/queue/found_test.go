@@ -70,7 +70,7 @@ func TestGenesisRefusals(t *testing.T) {
 		"a marker twice":      {func(w *world) { w.write(DefaultView, BeginMarker+"\n"+BeginMarker+"\n"+EndMarker+"\n") }, ViewUnknown},
 	} {
 		w := withoutQueue(t)
-		w.write("docs/plans/map.md", "the map\n")
+		w.write("docs/plans/README.md", "plans\n")
 		c.prepare(w)
 		before := w.all()
 		_, err := begun(w.open(nil), "genesis-op")

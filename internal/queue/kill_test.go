@@ -347,11 +347,8 @@ func withLostHistory(t *testing.T) *world {
 	return w
 }
 
-// withoutQueue has a committed map and no queue.
+// withoutQueue has a commit and no queue.
 func withoutQueue(t *testing.T) *world {
 	t.Helper()
-	w := emptyWorld(t, "sha1")
-	w.repo.Git("rm", "--quiet", "-r", "docs")
-	w.repo.Git("commit", "--quiet", "-m", "no queue yet")
-	return w
+	return emptyWorld(t, noQueue)
 }

@@ -17,13 +17,16 @@ import (
 	"mosaicstack.dev/mosaic/internal/git/gittest"
 )
 
-// checkouts are empty repositories whose commit holds a queue file, one for
-// each object format; every test works in a copy.
-var checkouts = map[string]func() (string, error){}
+// checkouts are repositories whose commit holds a file in the queue's place,
+// one for each object format, and one without such a file; every test works in
+// a copy.
+var checkouts = map[string]func() (string, error){noQueue: sync.OnceValues(func() (string, error) { return makeCheckout(noQueue, "sha1") })}
+
+const noQueue = "no queue"
 
 func init() {
 	for _, format := range gittest.Formats {
-		checkouts[format] = sync.OnceValues(func() (string, error) { return makeCheckout(format) })
+		checkouts[format] = sync.OnceValues(func() (string, error) { return makeCheckout(format, format, DefaultQueue, DefaultView) })
 	}
 }
 
@@ -49,10 +52,10 @@ func newWorldOf(t testing.TB, format string) *world {
 	return w
 }
 
-// emptyWorld has a commit that holds a file in the queue's place, and no queue.
-func emptyWorld(t testing.TB, format string) *world {
+// emptyWorld is a copy of one of the checkouts.
+func emptyWorld(t testing.TB, name string) *world {
 	t.Helper()
-	template, err := checkouts[format]()
+	template, err := checkouts[name]()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -294,9 +297,9 @@ func wantExit(t testing.TB, err error, exit int) {
 	}
 }
 
-// makeCheckout makes the repository that tests copy, once a format.
-func makeCheckout(format string) (string, error) {
-	dir := filepath.Join(templates, format)
+// makeCheckout makes a repository that tests copy, with these empty files.
+func makeCheckout(name, format string, files ...string) (string, error) {
+	dir := filepath.Join(templates, name)
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return "", err
 	}
@@ -311,12 +314,12 @@ func makeCheckout(format string) (string, error) {
 		return cmd.Run()
 	}
 	err := run("init", "--quiet", "--initial-branch=main", "--template=", "--object-format="+format)
-	for _, name := range []string{DefaultQueue, DefaultView} {
+	for _, name := range append(files, "README.md") {
 		path := filepath.Join(dir, name)
 		err = errors.Join(err, os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, nil, 0o644))
 	}
 	kind, statErr := disk{}.Filesystem(StepPlatform, dir)
-	err = errors.Join(err, statErr, run("add", "docs"), run("commit", "--quiet", "-m", "the queue"))
+	err = errors.Join(err, statErr, run("add", "."), run("commit", "--quiet", "-m", "the queue"))
 	if localFilesystems[kind] == "" {
 		// The tests' own directory is on something else, as in a container.
 		err = errors.Join(err, run("config", "mosaic.queue.allowFilesystem", filesystemName(kind)))
