@@ -121,8 +121,8 @@ func Stamp(t time.Time) string { return t.UTC().Format(TimeLayout) }
 
 // isTime reports whether text is a time in the file's form.
 func isTime(text string) bool {
-	if len(text) != len(TimeLayout) || text[10] != 'T' || text[23] != 'Z' {
-		return false
+	if len(text) != len(TimeLayout) || text[19] != '.' || text[23] != 'Z' {
+		return false // time.Parse would take a comma too
 	}
 	_, err := time.Parse(TimeLayout, text)
 	return err == nil

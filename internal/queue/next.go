@@ -64,23 +64,32 @@ func (s *Replayed) Next(seat Seat, differs func(*Row) (bool, error)) (Next, erro
 		return Next{}, err
 	}
 	for _, class := range nextClasses {
+		var first *Row
 		for i := range s.Rows {
 			row := &s.Rows[i]
-			if !class.matches(s, seat, row) {
-				continue
+			if (first == nil || row.ID < first.ID) && class.matches(s, seat, row) {
+				first = row
 			}
-			n := Next{Action: class.action, Row: row, Note: row.Note}
-			if class.action == Start {
-				changed, err := differs(row)
-				if err != nil {
-					return Next{}, err
-				}
-				if changed {
-					n.Note = DifferingBrief
-				}
-			}
-			return n, nil
+		}
+		if first != nil {
+			return class.action.of(first, differs)
 		}
 	}
 	return Next{Action: Nothing}, nil
+}
+
+// of is the answer that names a row.
+func (a Action) of(row *Row, differs func(*Row) (bool, error)) (Next, error) {
+	n := Next{Action: a, Row: row, Note: row.Note}
+	if a != Start {
+		return n, nil
+	}
+	changed, err := differs(row)
+	if err != nil {
+		return Next{}, err
+	}
+	if changed {
+		n.Note = DifferingBrief
+	}
+	return n, nil
 }
