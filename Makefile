@@ -21,7 +21,7 @@ bench: ## the speed targets of the design, as ratios within one run
 	go run ./internal/tools/bench
 
 build: ## bin/mosaic with the version that git gives it; the same bytes for the same commit
-	go build -trimpath -buildvcs=auto -o bin/mosaic ./cmd/mosaic
+	CGO_ENABLED=0 go build -trimpath -buildvcs=auto -o bin/mosaic ./cmd/mosaic
 
 reference: ## docs/reference from the registries
 	go run ./internal/tools/reference

@@ -26,6 +26,9 @@ type Place struct {
 // safe.directory is read from; git's own rules decide about the owner. Answers
 // come from one child.
 func Locate(ctx context.Context, dir string) (Place, error) {
+	if p, ok := locatePlain(dir); ok {
+		return p, nil
+	}
 	questions := []string{"--show-toplevel", "--git-dir", "--git-common-dir"}
 	answers, err := ask(ctx, dir, questions...)
 	if err == nil && len(answers) != len(questions) {
