@@ -194,6 +194,9 @@ func (q *inquiry) startOf(c call) (op queue.OpID, actor queue.Seat, ok bool) {
 		return "", "", false
 	}
 	args, isMove := cmd.queueVerb("move")
+	if short, isStart := cmd.queueVerb("start"); isStart { // the same move (QUEUE-OPEN-34)
+		args, isMove = append(short, string(queue.InProgress)), true
+	}
 	if !isMove || !q.inRoot(cmd) {
 		return "", "", false
 	}
