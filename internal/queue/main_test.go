@@ -8,7 +8,8 @@ import (
 // children are what the test binary can be instead of a run of the tests: a
 // process that a test starts, and that is killed in the middle of its work.
 var children = map[string]func(){
-	"verb": verbChild,
+	"verb":    verbChild,
+	"request": requestChild,
 }
 
 // childEnv names the child that this process is to be.

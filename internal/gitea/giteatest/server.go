@@ -67,6 +67,8 @@ type Server struct {
 	// Received is called with every POST that was received in full, before it
 	// is answered.
 	Received func(Comment)
+	// LoggingIn is called with every GET user, before it is answered.
+	LoggingIn func()
 	// HangLogin makes GET user say nothing.
 	HangLogin bool
 
@@ -138,6 +140,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
 		s.gets = append(s.gets, r.URL.RequestURI())
 		s.mu.Unlock()
+	}
+	if r.URL.Path == "/api/v1/user" && s.LoggingIn != nil {
+		s.LoggingIn()
 	}
 	switch path := r.URL.Path; {
 	case path == "/api/v1/user" && s.HangLogin:
