@@ -134,8 +134,8 @@ func TestCandidates(t *testing.T) {
 	})
 }
 
-// reviewing is a state in which row 1 is in review with a candidate.
-func reviewing(w *world, c Candidate) *Replayed {
+// underReview is a state in which row 1 is in review with a candidate.
+func underReview(w *world, c Candidate) *Replayed {
 	s := beginAt(w.t, w.root)
 	id := s.add(dev)
 	s.move(chief, id, Briefed)
@@ -154,7 +154,7 @@ func TestVerifyCommitOfAManifest(t *testing.T) {
 			w.write(p, "text of "+p+"\n")
 		}
 		manifest := manifestOf(w, slices.Clone(paths)...)
-		s := reviewing(w, Candidate{Kind: ManifestCandidate, Ref: "C.sha256", Digest: digest([]byte(manifest)), Manifest: &manifest})
+		s := underReview(w, Candidate{Kind: ManifestCandidate, Ref: "C.sha256", Digest: digest([]byte(manifest)), Manifest: &manifest})
 		w.repo.Git("add", "src")
 		w.repo.Git("commit", "--quiet", "-m", "as reviewed")
 		c := w.open(nil)
@@ -196,7 +196,7 @@ func TestVerifyCommitOfACommit(t *testing.T) {
 	w.repo.Git("add", "run.sh")
 	w.repo.Git("commit", "--quiet", "-m", "the candidate")
 	head := w.repo.Git("rev-parse", "HEAD")
-	s := reviewing(w, Candidate{Kind: CommitCandidate, Ref: head, Digest: head})
+	s := underReview(w, Candidate{Kind: CommitCandidate, Ref: head, Digest: head})
 	c := w.open(nil)
 	verify := func(treeish string) error {
 		_, err := c.VerifyCommit(context.Background(), s, 1, treeish)
@@ -218,7 +218,7 @@ func TestVerifyCommitOfACommit(t *testing.T) {
 	w.repo.Git("commit", "--quiet", "-m", "not executable")
 	wantRefusal(t, verify("HEAD"), CandidateDiffers, "1 of 2", "run.sh")
 
-	none := reviewing(w, Candidate{Kind: CommitCandidate, Ref: strings.Repeat("e", 40), Digest: strings.Repeat("e", 40)})
+	none := underReview(w, Candidate{Kind: CommitCandidate, Ref: strings.Repeat("e", 40), Digest: strings.Repeat("e", 40)})
 	_, err := c.VerifyCommit(context.Background(), none, 1, "HEAD")
 	wantRefusal(t, err, CandidateDiffers, "gone")
 	_, err = c.VerifyCommit(context.Background(), none, 2, "HEAD")

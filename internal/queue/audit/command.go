@@ -176,7 +176,7 @@ func readsFile(tool string, arguments []byte, dir, path string) bool {
 		Path     string `json:"path"`
 		FilePath string `json:"file_path"`
 	}
-	if slices.Contains(readingTools, strings.ToLower(tool)) && wire.DecodePart(arguments, &args) == nil {
+	if slices.Contains(readingTools, strings.ToLower(tool)) && wire.DecodePart(arguments, &args) == nil && args.Path+args.FilePath != "" {
 		return below(dir, args.Path) == path || below(dir, args.FilePath) == path
 	}
 	c, ok := actualCommand(arguments)
