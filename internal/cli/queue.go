@@ -43,7 +43,7 @@ mosaic queue show 7`,
 		group("Review", a.queueReviewCommand()),
 		group("Lead and human", a.queueAssignCommand(), a.queueSetCommand(), a.queueParkCommand(), a.queueUnparkCommand(), a.queueRosterCommand(), a.queueCommitCommand()),
 		group("Keep", a.queueSyncCommand(), a.queueRenderCommand(), a.queueVerifyCommand(), a.queueSnapshotCommand(), a.queueUnlockCommand(), a.queueAcceptCommand()),
-		group("Begin", a.queueGenesisCommand(), a.queueInstallHookCommand()),
+		group("Begin", a.queueGenesisCommand(), a.queueInstallHookCommand(), a.queueAuditCommand()),
 	)
 }
 

@@ -81,7 +81,7 @@ mosaic inbox`,
 		group("Talk", a.sendCommand(), a.talkCommand(), a.messagesCommand(), a.receiveCommand(), a.readCommand(), a.repliesCommand()),
 		group("Run", a.agentsCommand(), a.launchCommand(), a.runsCommand(), a.stopCommand(), a.launchesCommand()),
 		group("As a role", a.claimCommand(), a.releaseCommand(), a.raiseCommand(), a.waitCommand(), a.landCommand()),
-		group("Work", a.queueCommand()),
+		group("Work", a.queueCommand(), a.ledgerCommand()),
 		group("More", a.callCommand(), a.explainCommand(), a.busCommand(), a.completionCommand()),
 	)
 	root.AddCommand(a.runStageCommand(), a.humanShimCommand())

@@ -22,7 +22,7 @@ func stepsSince(log []queue.Entry, since time.Time) ([]queue.Recorded, error) {
 // protectedChanges lists what was done to rows that are required or parked,
 // from the log (QUEUE-LEDGER-05, 06).
 func protectedChanges(steps []queue.Recorded) []Change {
-	var changes []Change
+	changes := []Change{}
 	for _, s := range steps {
 		if !protected(s.Before) && !protected(s.After) {
 			continue
@@ -44,7 +44,7 @@ func protected(row *queue.Row) bool {
 // weeks counts, for each week that the range touches, what happened in the
 // range.
 func weeks(in Input, steps []queue.Recorded, k *knowledge) []Week {
-	var table []Week
+	table := []Week{}
 	index := map[string]int{}
 	for monday := mondayOf(in.Since); !monday.After(in.Now); monday = monday.AddDate(0, 0, 7) {
 		week := Week{Monday: monday.Format(time.DateOnly)}

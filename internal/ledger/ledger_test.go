@@ -19,6 +19,7 @@ import (
 	"mosaicstack.dev/mosaic/internal/gitea/giteatest"
 	"mosaicstack.dev/mosaic/internal/proc"
 	"mosaicstack.dev/mosaic/internal/queue"
+	"mosaicstack.dev/mosaic/internal/wire"
 )
 
 const root = "/src/web"
@@ -519,6 +520,10 @@ func TestResultsAndText(t *testing.T) {
 		t.Errorf("a violation prints %q", lines)
 	}
 	text, err := json.Marshal(r)
+	var again Report
+	if err := wire.Decode(text, &again); err != nil {
+		t.Errorf("the report cannot be read again: %v: %s", err, text)
+	}
 	var doc struct {
 		Queue struct {
 			Violations []map[string]any `json:"violations"`

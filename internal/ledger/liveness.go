@@ -63,7 +63,7 @@ func (l Liveness) Coverage() string {
 // (QUEUE-LEDGER-08, 27 to 37, 45, 49).
 func (s *Section) checkLiveness(in Input) {
 	found := scan(in.Registrations)
-	s.Liveness = Liveness{Exempted: slices.Clone(in.Exempt), Duplicates: found.duplicates(in.State.Root)}
+	s.Liveness = Liveness{Owners: []Owner{}, Exempted: append([]queue.Seat{}, in.Exempt...), Duplicates: found.duplicates(in.State.Root)}
 	judged := map[queue.Seat]Owner{}
 	for _, row := range in.State.Rows {
 		if row.State != queue.InProgress && row.State != queue.InReview {

@@ -129,7 +129,7 @@ func (all registrations) duplicates(root string) []Duplicate {
 			layouts[r.Seat] = append(layouts[r.Seat], r.Layout)
 		}
 	}
-	var found []Duplicate
+	found := []Duplicate{}
 	for seat, list := range layouts {
 		if len(list) > 1 {
 			slices.Sort(list)

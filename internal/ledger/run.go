@@ -55,6 +55,7 @@ func Run(ctx context.Context, in Input) (*Report, error) {
 	}
 	report.LowerBound = known.metricsFull
 	section := &report.Queue
+	section.begin()
 	section.Revision = in.File.Revision
 	section.IssueChecks = known.verdict()
 	section.Changes = protectedChanges(steps)
@@ -64,6 +65,14 @@ func Run(ctx context.Context, in Input) (*Report, error) {
 	section.compare(in.Previous, in.Now)
 	section.Result = section.result()
 	return report, nil
+}
+
+// begin makes every list empty rather than absent, so that a report in JSON has
+// lists alone and can be read again.
+func (s *Section) begin() {
+	for _, list := range []*[]Finding{&s.Violations, &s.Outstanding, &s.Remediated, &s.Undecided, &s.Dispositions} {
+		*list = []Finding{}
+	}
 }
 
 // result is the verdict of QUEUE-LEDGER-43 to 51.

@@ -32,10 +32,10 @@ type inquiry struct {
 // and writes nothing.
 func Check(c Case) *Report {
 	q := &inquiry{Case: c, begin: -1}
-	pins := Item{Name: "interval and pins", Status: Pass}
-	context := Item{Name: "context", Status: Pass}
-	input := Item{Name: "input", Status: Pass}
-	trace := Item{Name: "execution trace", Status: Pass}
+	pins := newItem("interval and pins")
+	context := newItem("context")
+	input := newItem("input")
+	trace := newItem("execution trace")
 	q.checkBefore(&pins)
 	if q.open(&pins) {
 		q.checkFreshness(&pins)
@@ -53,6 +53,8 @@ func Check(c Case) *Report {
 	}
 	return &Report{Items: []Item{pins, context, input, trace, verdict}, Bounds: bounds}
 }
+
+func newItem(name string) Item { return Item{Name: name, Status: Pass, Notes: []string{}} }
 
 // checkBefore judges the record made before the launch against the log.
 func (q *inquiry) checkBefore(item *Item) {
