@@ -8,6 +8,7 @@ import (
 
 // proves: QUEUE-DATA-73 QUEUE-DATA-74 QUEUE-DATA-75 QUEUE-DATA-76 QUEUE-DATA-77 QUEUE-DATA-78 QUEUE-DATA-82 QUEUE-DATA-84 QUEUE-DATA-59
 func TestGenesisTakesTheMapOver(t *testing.T) {
+	t.Parallel()
 	rows := []Row{
 		legacyRow(2, Queued), legacyRow(3, InProgress), legacyRow(5, InReview), legacyRow(6, Blocked),
 		legacyRow(7, WaitingOnHuman), legacyRow(8, Parked), legacyRow(9, Done),
@@ -69,6 +70,7 @@ func TestGenesisTakesTheMapOver(t *testing.T) {
 //
 // proves: QUEUE-DATA-16 QUEUE-DATA-17 QUEUE-DATA-18
 func TestIdsAreNeverIssuedAgain(t *testing.T) {
+	t.Parallel()
 	s := beginWith(t, &GenesisFacts{HighWater: 12, MapBlob: blobA, Rows: []Row{legacyRow(3, Queued)}, Retired: []Retired{{ID: 12, Reason: "recurring"}}})
 	if id := s.add(dev); id != 13 {
 		t.Errorf("the first new row is %d", id)
@@ -86,6 +88,7 @@ func TestIdsAreNeverIssuedAgain(t *testing.T) {
 
 // proves: QUEUE-DATA-15 QUEUE-DATA-62
 func TestGenesisRefusesWhatCannotBe(t *testing.T) {
+	t.Parallel()
 	try := func(what string, by Seat, change func(*GenesisArgs, *GenesisFacts), want string) {
 		t.Helper()
 		args := team()
@@ -180,6 +183,7 @@ func TestGenesisRefusesWhatCannotBe(t *testing.T) {
 
 // proves: QUEUE-WRITE-75 QUEUE-WRITE-81 QUEUE-WRITE-74
 func TestAcceptHistoryRecordsWhatWasLost(t *testing.T) {
+	t.Parallel()
 	s := begin(t)
 	lost := &HistoryFacts{Witness: &LostWitness{Revision: 9, LogDigest: strings.Repeat("d", 64)}, Lost: "1 to 9", Revision: 1}
 	accept := &AcceptArgs{Reason: "restored from a backup"}

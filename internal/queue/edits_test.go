@@ -21,6 +21,7 @@ var withBrief = Facts{Blob: blobA}
 // proves: QUEUE-TESTS-14 QUEUE-STATE-01 QUEUE-STATE-02 QUEUE-STATE-03 QUEUE-STATE-04 QUEUE-STATE-05 QUEUE-STATE-07 QUEUE-STATE-08
 // proves: QUEUE-STATE-09 QUEUE-STATE-10 QUEUE-STATE-11 QUEUE-STATE-12 QUEUE-DATA-49 QUEUE-DATA-50 QUEUE-DATA-14
 func TestASeatAddsItsOwnRow(t *testing.T) {
+	t.Parallel()
 	s := begin(t)
 	s.do(dev, addBy(), withBrief)
 	e := s.file.Log[1]
@@ -86,6 +87,7 @@ func TestASeatAddsItsOwnRow(t *testing.T) {
 
 // proves: QUEUE-STATE-06 QUEUE-DATA-30 QUEUE-DATA-32 QUEUE-DATA-33 QUEUE-DATA-34 QUEUE-DATA-37 QUEUE-TESTS-14 QUEUE-DATA-41
 func TestAPrivilegedActorSetsEverythingOnAdd(t *testing.T) {
+	t.Parallel()
 	s := begin(t)
 	for _, actor := range []Seat{chief, dana} {
 		s.do(actor, addBy(), withBrief)
@@ -115,6 +117,7 @@ func TestAPrivilegedActorSetsEverythingOnAdd(t *testing.T) {
 
 // proves: QUEUE-DATA-21 QUEUE-DATA-22 QUEUE-DATA-41
 func TestNamesThatNobodyConfiguredAreRefused(t *testing.T) {
+	t.Parallel()
 	s := begin(t)
 	id := s.add(dev)
 	for _, name := range []Seat{"mallory", "Dev", "", " dev"} {
@@ -139,6 +142,7 @@ func TestNamesThatNobodyConfiguredAreRefused(t *testing.T) {
 
 // proves: QUEUE-DATA-36 QUEUE-DATA-38 QUEUE-DATA-39 QUEUE-DATA-40
 func TestPrerequisitesThatCannotBe(t *testing.T) {
+	t.Parallel()
 	s := begin(t)
 	a, b, c := s.add(dev), s.add(dev), s.add(dev)
 	after := func(ids ...RowID) *[]After {
@@ -169,6 +173,7 @@ func TestPrerequisitesThatCannotBe(t *testing.T) {
 
 // proves: QUEUE-STATE-60 QUEUE-STATE-62 QUEUE-DATA-23 QUEUE-DATA-24
 func TestIssuesAndCloses(t *testing.T) {
+	t.Parallel()
 	s := begin(t)
 	s.do(dev, addBy(), withBrief)
 	set := func(issues, closes []int, reason string) *SetArgs {
@@ -210,6 +215,7 @@ func TestIssuesAndCloses(t *testing.T) {
 
 // proves: QUEUE-STATE-63 QUEUE-STATE-65 QUEUE-STATE-66 QUEUE-STATE-58 QUEUE-DATA-31 QUEUE-STATE-71
 func TestRequired(t *testing.T) {
+	t.Parallel()
 	s := begin(t)
 	other, id := s.add(dev), s.rowIn(Briefed)
 	require, free := &SetArgs{Row: id, Required: ptr(true)}, &SetArgs{Row: id, Required: ptr(false)}
@@ -238,6 +244,7 @@ func TestRequired(t *testing.T) {
 
 // proves: QUEUE-STATE-67 QUEUE-STATE-68 QUEUE-DATA-48
 func TestNotes(t *testing.T) {
+	t.Parallel()
 	s := begin(t)
 	id := s.rowIn(InProgress, withReviewers(rev))
 	note := func(text string) *NoteArgs { return &NoteArgs{Row: id, Note: &text} }
@@ -269,6 +276,7 @@ func TestNotes(t *testing.T) {
 //
 // proves: QUEUE-STATE-69 QUEUE-STATE-70 QUEUE-STATE-68
 func TestNothingChangesAFinishedRow(t *testing.T) {
+	t.Parallel()
 	s := begin(t)
 	for _, state := range []State{Done, Parked} {
 		id := s.rowIn(state)
@@ -292,6 +300,7 @@ func TestNothingChangesAFinishedRow(t *testing.T) {
 //
 // proves: QUEUE-STATE-57 QUEUE-STATE-59 QUEUE-STATE-61 QUEUE-STATE-55 QUEUE-STATE-56 QUEUE-BRIEF-15
 func TestSetIsAllOrNothing(t *testing.T) {
+	t.Parallel()
 	s := begin(t)
 	id := s.rowIn(InProgress)
 	all := &SetArgs{
@@ -329,6 +338,7 @@ func TestSetIsAllOrNothing(t *testing.T) {
 
 // proves: QUEUE-DATA-20
 func TestAPieceIsOneLine(t *testing.T) {
+	t.Parallel()
 	s := begin(t)
 	for _, bad := range []string{"", "  ", "two\nlines", "cr\rlf", "bell\a", "next\u0085line", strings.Repeat("x", 201), "a\u2029b", "\xc3("} {
 		s.refused(ArgumentInvalid, dev, addBy(func(a *AddArgs) { a.Piece = bad }), withBrief)
@@ -341,6 +351,7 @@ func TestAPieceIsOneLine(t *testing.T) {
 //
 // proves: QUEUE-DATA-89
 func TestTheRosterDecidesFromItsEntryOn(t *testing.T) {
+	t.Parallel()
 	s := begin(t)
 	id := s.add(dev)
 	seats := func(list ...Seat) *RosterArgs { return &RosterArgs{Seats: &list} }
@@ -366,6 +377,7 @@ func TestTheRosterDecidesFromItsEntryOn(t *testing.T) {
 //
 // proves: QUEUE-TESTS-05
 func TestPermissionTable(t *testing.T) {
+	t.Parallel()
 	none := Facts{}
 	row := func(id RowID) func(*story) RowID { return func(*story) RowID { return id } }
 	in := func(state State, change ...func(*AddArgs)) func(*story) RowID {

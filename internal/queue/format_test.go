@@ -73,6 +73,7 @@ func legacyRow(id RowID, state State) Row {
 // proves: QUEUE-DATA-01 QUEUE-DATA-04 QUEUE-DATA-05 QUEUE-DATA-06 QUEUE-DATA-07 QUEUE-DATA-08 QUEUE-DATA-14 QUEUE-DATA-35 QUEUE-DATA-36
 // proves: QUEUE-DATA-42 QUEUE-DATA-43 QUEUE-DATA-51 QUEUE-DATA-52 QUEUE-DATA-55
 func TestGoldenFile(t *testing.T) {
+	t.Parallel()
 	s := fixture(t)
 	s.verify()
 	golden := filepath.Join("testdata", "queue.json")
@@ -194,6 +195,7 @@ func parseRefused(t *testing.T, what string, data []byte) string {
 //
 // proves: QUEUE-TESTS-01 QUEUE-DATA-11 QUEUE-DATA-12 QUEUE-DATA-30 QUEUE-DATA-23
 func TestEveryFieldIsDemanded(t *testing.T) {
+	t.Parallel()
 	data := fixture(t).file.Bytes()
 	root := readNode(t, data)
 	if !bytes.Equal(root.write(), data) {
@@ -289,6 +291,7 @@ var numeric = map[string]bool{"comment": true, "status": true, "issue": true, "r
 
 // proves: QUEUE-DATA-10 QUEUE-DATA-04 QUEUE-DATA-05 QUEUE-DATA-06
 func TestAnyOtherSpellingIsRefused(t *testing.T) {
+	t.Parallel()
 	good := string(fixture(t).file.Bytes())
 	for name, bad := range map[string]string{
 		"empty":               "",
@@ -333,6 +336,7 @@ func TestAnyOtherSpellingIsRefused(t *testing.T) {
 // proves: QUEUE-DATA-15 QUEUE-DATA-58 QUEUE-DATA-59 QUEUE-DATA-60 QUEUE-DATA-61 QUEUE-DATA-62 QUEUE-DATA-78 QUEUE-DATA-91
 // proves: QUEUE-DATA-90 QUEUE-DATA-63 QUEUE-DATA-18 QUEUE-DATA-87
 func TestAFileThatDisagreesWithItselfIsRefused(t *testing.T) {
+	t.Parallel()
 	fresh := func() *File {
 		f, err := Parse(fixture(t).file.Bytes())
 		if err != nil {
@@ -395,6 +399,7 @@ func TestAFileThatDisagreesWithItselfIsRefused(t *testing.T) {
 
 // A file of another program says which program is needed.
 func TestNewerFilesNameWhatTheyNeed(t *testing.T) {
+	t.Parallel()
 	good := string(fixture(t).file.Bytes())
 	for bad, want := range map[string]string{
 		strings.Replace(good, `"version": 1`, `"version": 2`, 1):                                 "version 2",
@@ -414,6 +419,7 @@ func TestNewerFilesNameWhatTheyNeed(t *testing.T) {
 //
 // proves: QUEUE-DATA-88 QUEUE-DATA-55
 func TestEachEntryKeepsItsOwnRules(t *testing.T) {
+	t.Parallel()
 	s := begin(t)
 	id := s.add(dev)
 	s.move(chief, id, Briefed)
@@ -447,6 +453,7 @@ func TestEachEntryKeepsItsOwnRules(t *testing.T) {
 //
 // proves: QUEUE-DATA-50
 func TestTheClockNeverGoesBack(t *testing.T) {
+	t.Parallel()
 	s := begin(t)
 	id := s.add(dev)
 	before := s.state.Last
@@ -460,6 +467,7 @@ func TestTheClockNeverGoesBack(t *testing.T) {
 
 // The digest of the log's first entries never changes as the log grows.
 func TestLogDigest(t *testing.T) {
+	t.Parallel()
 	s := fixture(t)
 	log := s.file.Log
 	before := LogDigest(log[:4])

@@ -13,6 +13,7 @@ import (
 
 // proves: QUEUE-OP-02 QUEUE-OP-04 QUEUE-TESTS-73 QUEUE-TESTS-74 QUEUE-TESTS-78 QUEUE-DATA-61
 func TestOperationIDs(t *testing.T) {
+	t.Parallel()
 	for op, want := range map[OpID]bool{
 		"abcdefgh": true, "0bcdefgh": true, "a._-a._-": true, OpID(strings.Repeat("a", 72)): true, "op.outcomes": true, "outcome-1": true,
 		"": false, "abcdefg": false, OpID(strings.Repeat("a", 73)): false, "Abcdefgh": false, ".bcdefgh": false, "_bcdefgh": false,
@@ -36,6 +37,7 @@ func TestOperationIDs(t *testing.T) {
 
 // proves: QUEUE-TESTS-72 QUEUE-OP-03
 func TestTheLongestRequestHasAnOutcome(t *testing.T) {
+	t.Parallel()
 	s := begin(t)
 	id := s.rowIn(InProgress, withReviewers(rev))
 	op := OpID(strings.Repeat("r", 72))
@@ -53,6 +55,7 @@ func TestTheLongestRequestHasAnOutcome(t *testing.T) {
 // proves: QUEUE-OP-05 QUEUE-OP-06 QUEUE-OP-07 QUEUE-OP-08 QUEUE-OP-09 QUEUE-OP-10 QUEUE-OP-12 QUEUE-TESTS-75 QUEUE-TESTS-76 QUEUE-TESTS-77
 // proves: QUEUE-DATA-53 QUEUE-DATA-57 QUEUE-DATA-60
 func TestARetryIsRecognised(t *testing.T) {
+	t.Parallel()
 	s := begin(t)
 	add := func(change ...func(*AddArgs)) json.RawMessage {
 		raw, err := Canonical(addBy(append([]func(*AddArgs){func(a *AddArgs) { a.Owner, a.Reviewers = dev, []Seat{rev, rev2} }}, change...)...))
@@ -126,6 +129,7 @@ func TestARetryIsRecognised(t *testing.T) {
 //
 // proves: QUEUE-DATA-53
 func TestCanonicalArguments(t *testing.T) {
+	t.Parallel()
 	for what, pair := range map[string][2]Args{
 		"lists in any order, with repetitions": {
 			&AddArgs{Piece: "x", Brief: BriefRef{Path: "b.md"}, Issues: []int{2, 1, 2}, Reviewers: []Seat{rev2, rev}, After: []After{{ID: 9}, {ID: 3, When: WhenSettled}}},
@@ -179,6 +183,7 @@ func TestCanonicalArguments(t *testing.T) {
 
 // proves: QUEUE-DATA-27 QUEUE-DATA-25 QUEUE-DATA-26
 func TestStatesAsPeopleWriteThem(t *testing.T) {
+	t.Parallel()
 	for word, want := range map[string]State{
 		"queued": Queued, "briefed": Briefed, "in-progress": InProgress, "in-review": InReview, "waiting-on-human": WaitingOnHuman,
 		"waiting-on-dana": WaitingOnHuman, "blocked": Blocked, "parked": Parked, "done": Done,
@@ -207,6 +212,7 @@ func TestStatesAsPeopleWriteThem(t *testing.T) {
 
 // proves: QUEUE-DATA-51 QUEUE-DATA-32
 func TestTimesAreUTC(t *testing.T) {
+	t.Parallel()
 	zone := time.FixedZone("far", 5*3600)
 	if got := Stamp(time.Date(2027, 1, 1, 2, 3, 4, 5678901, zone)); got != "2026-12-31T21:03:04.005Z" {
 		t.Errorf("the time is %s", got)
@@ -224,6 +230,7 @@ func TestTimesAreUTC(t *testing.T) {
 
 // Every code is described once, in order, and nothing else is.
 func TestEveryCodeIsExplained(t *testing.T) {
+	t.Parallel()
 	source, err := os.ReadFile("codes.go")
 	if err != nil {
 		t.Fatal(err)

@@ -34,6 +34,7 @@ func (s *story) expectNext(seat Seat, want string) {
 //
 // proves: QUEUE-NEXT-03 QUEUE-NEXT-05 QUEUE-NEXT-06 QUEUE-NEXT-07 QUEUE-NEXT-09 QUEUE-NEXT-10 QUEUE-NEXT-11 QUEUE-NEXT-12 QUEUE-NEXT-15
 func TestTheClassesOfNext(t *testing.T) {
+	t.Parallel()
 	s := begin(t)
 	s.expectNext(dev, "nothing")
 	for _, state := range []State{Queued, Blocked, Parked, Done, WaitingOnHuman} {
@@ -65,6 +66,7 @@ func TestTheClassesOfNext(t *testing.T) {
 //
 // proves: QUEUE-NEXT-04 QUEUE-TESTS-06
 func TestNextTakesTheLowestIDOfTheFirstClass(t *testing.T) {
+	t.Parallel()
 	s := begin(t)
 	var want []string
 	for range 3 {
@@ -98,6 +100,7 @@ func TestNextTakesTheLowestIDOfTheFirstClass(t *testing.T) {
 
 // proves: QUEUE-NEXT-13 QUEUE-TESTS-07 QUEUE-NEXT-14
 func TestNextSkipsRowsThatWait(t *testing.T) {
+	t.Parallel()
 	s := begin(t)
 	first := s.add(rev)
 	waits := s.rowIn(Briefed, func(a *AddArgs) { a.After = []After{{ID: first}} })
@@ -117,6 +120,7 @@ func TestNextSkipsRowsThatWait(t *testing.T) {
 
 // proves: QUEUE-TESTS-08
 func TestAReviewerIsAskedUntilTheReceipt(t *testing.T) {
+	t.Parallel()
 	s := reviewing(t)
 	s.ended("request-1", Posted, 201, 9)
 	s.expectNext(rev, "review 1")
@@ -131,6 +135,7 @@ func TestAReviewerIsAskedUntilTheReceipt(t *testing.T) {
 
 // proves: QUEUE-NEXT-08 QUEUE-NEXT-14
 func TestAStartWithAnotherBriefIsMarked(t *testing.T) {
+	t.Parallel()
 	s := begin(t)
 	id := s.rowIn(Briefed, func(a *AddArgs) { a.Note = "mind the gap" })
 	s.rowIn(Briefed)
@@ -152,6 +157,7 @@ func TestAStartWithAnotherBriefIsMarked(t *testing.T) {
 }
 
 func TestNextForNobody(t *testing.T) {
+	t.Parallel()
 	s := begin(t)
 	for seat, want := range map[Seat]string{"": ActorMissing, "mallory": ActorUnknown, Unassigned: ActorUnknown} {
 		if _, err := s.state.Next(seat, same); code(err) != want {

@@ -56,6 +56,7 @@ func (s *story) attempt(op OpID) Attempt {
 
 // proves: QUEUE-REVIEW-38 QUEUE-REVIEW-42 QUEUE-DATA-42
 func TestTheIntentOpensARound(t *testing.T) {
+	t.Parallel()
 	s := reviewing(t)
 	row := s.row(1)
 	if len(row.Review.Rounds) != 1 || *row.Review.Issue != 7 {
@@ -83,6 +84,7 @@ func TestTheIntentOpensARound(t *testing.T) {
 // proves: QUEUE-REVIEW-39 QUEUE-REVIEW-41 QUEUE-REVIEW-43 QUEUE-REVIEW-44 QUEUE-REVIEW-45 QUEUE-REVIEW-46 QUEUE-REVIEW-47
 // proves: QUEUE-REVIEW-48 QUEUE-REVIEW-67 QUEUE-REVIEW-68 QUEUE-REVIEW-69 QUEUE-REVIEW-70 QUEUE-REVIEW-17 QUEUE-REVIEW-86 QUEUE-REVIEW-87
 func TestAttemptStates(t *testing.T) {
+	t.Parallel()
 	resolve := func(comment int64) Args { return &ResolveArgs{Row: 1, Attempt: "request-1", Comment: comment} }
 	abandon := &AbandonArgs{Row: 1, Attempt: "request-1", Reason: "nobody saw it"}
 	for _, c := range []struct {
@@ -159,6 +161,7 @@ func TestAttemptStates(t *testing.T) {
 
 // proves: QUEUE-REVIEW-87
 func TestAConflictEndsByEitherVerb(t *testing.T) {
+	t.Parallel()
 	for _, last := range []Args{
 		&ResolveArgs{Row: 1, Attempt: "request-1", Comment: 42},
 		&AbandonArgs{Row: 1, Attempt: "request-1", Reason: "both are wrong"},
@@ -177,6 +180,7 @@ func TestAConflictEndsByEitherVerb(t *testing.T) {
 
 // proves: QUEUE-REVIEW-16 QUEUE-REVIEW-40 QUEUE-REVIEW-28 QUEUE-REVIEW-29
 func TestAnotherAttemptKeepsTheCandidate(t *testing.T) {
+	t.Parallel()
 	s := reviewing(t)
 	s.ended("request-1", Failed, 403, 0)
 	before := s.attempt("request-1")
@@ -205,6 +209,7 @@ func outcomeAs(row RowID, op OpID) *OutcomeArgs {
 //
 // proves: QUEUE-REVIEW-67
 func TestAnOutcomeOutlivesItsRequestersRights(t *testing.T) {
+	t.Parallel()
 	s := reviewing(t)
 	s.refused(OpMalformed, dev, outcomeAs(1, "request-1"), Facts{})
 	s.do(chief, &SetArgs{Row: 1, Reviewers: &[]Seat{rev2}}, Facts{})
@@ -227,6 +232,7 @@ func TestAnOutcomeOutlivesItsRequestersRights(t *testing.T) {
 
 // proves: QUEUE-REVIEW-21 QUEUE-REVIEW-88 QUEUE-REVIEW-89 QUEUE-REVIEW-90 QUEUE-REVIEW-18 QUEUE-REVIEW-19
 func TestReceipts(t *testing.T) {
+	t.Parallel()
 	s := reviewing(t)
 	receipt := func(candidate string) *RecordArgs {
 		return &RecordArgs{Row: 1, Verdict: Changes, Comment: 12, Candidate: candidate}
@@ -259,6 +265,7 @@ func TestReceipts(t *testing.T) {
 
 // proves: QUEUE-REVIEW-84 QUEUE-REVIEW-20
 func TestAbandoningLeavesADuplicateRisk(t *testing.T) {
+	t.Parallel()
 	s := reviewing(t)
 	if _, err := Canonical(&AbandonArgs{Row: 1, Attempt: "request-1"}); code(err) != ArgumentInvalid {
 		t.Errorf("without a reason: %v", err)
@@ -278,6 +285,7 @@ func TestAbandoningLeavesADuplicateRisk(t *testing.T) {
 //
 // proves: QUEUE-TESTS-100 QUEUE-REVIEW-91 QUEUE-REVIEW-27
 func TestEveryRoundPinsItsCandidate(t *testing.T) {
+	t.Parallel()
 	s := begin(t)
 	id := s.rowIn(InProgress, withReviewers(rev))
 	manifest := strings.Repeat("0", 64) + "  src/a.go\n"
@@ -311,6 +319,7 @@ func TestEveryRoundPinsItsCandidate(t *testing.T) {
 }
 
 func TestACandidateIsWhatItsNameSays(t *testing.T) {
+	t.Parallel()
 	s := begin(t)
 	id := s.rowIn(InProgress, withReviewers(rev))
 	text := "x"
@@ -330,6 +339,7 @@ func TestACandidateIsWhatItsNameSays(t *testing.T) {
 
 // proves: QUEUE-REVIEW-37
 func TestTheIssueOfAReview(t *testing.T) {
+	t.Parallel()
 	s := begin(t)
 	ask := func(issues []int, issue *int) (RowID, Args, Facts) {
 		id := s.rowIn(InProgress, withReviewers(rev), func(a *AddArgs) { a.Issues = issues })

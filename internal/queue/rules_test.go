@@ -209,6 +209,7 @@ func withReviewers(seats ...Seat) func(*AddArgs) { return func(a *AddArgs) { a.R
 
 // proves: QUEUE-TESTS-18 QUEUE-DATA-87 QUEUE-DATA-92
 func TestALifeReplays(t *testing.T) {
+	t.Parallel()
 	s := begin(t)
 	id := s.add(dev, withReviewers(rev))
 	s.move(chief, id, Briefed)

@@ -80,6 +80,7 @@ func withEverything(a *MoveArgs) {
 // proves: QUEUE-STATE-28 QUEUE-STATE-29 QUEUE-STATE-30 QUEUE-STATE-34 QUEUE-STATE-40 QUEUE-STATE-43 QUEUE-STATE-44 QUEUE-STATE-45
 // proves: QUEUE-STATE-46 QUEUE-STATE-48 QUEUE-STATE-50 QUEUE-STATE-51 QUEUE-STATE-52 QUEUE-OP-11 QUEUE-STATE-16 QUEUE-STATE-17
 func TestEveryPairOfStatesWithEveryActor(t *testing.T) {
+	t.Parallel()
 	for _, from := range States {
 		t.Run(string(from), func(t *testing.T) {
 			s := begin(t)
@@ -107,6 +108,7 @@ func TestEveryPairOfStatesWithEveryActor(t *testing.T) {
 
 // The table in the code lists exactly the moves that the test above makes.
 func TestTransitionsAreThoseOfTheTable(t *testing.T) {
+	t.Parallel()
 	var listed []string
 	for _, tr := range Transitions {
 		for _, from := range tr.From {
@@ -132,6 +134,7 @@ func TestTransitionsAreThoseOfTheTable(t *testing.T) {
 //
 // proves: QUEUE-STATE-15 QUEUE-STATE-18 QUEUE-DATA-54 QUEUE-STATE-13
 func TestActors(t *testing.T) {
+	t.Parallel()
 	s := begin(t)
 	id := s.add(dev)
 	s.moveRefused(ActorMissing, "", id, Briefed)
@@ -150,6 +153,7 @@ func TestActors(t *testing.T) {
 
 // proves: QUEUE-STATE-20 QUEUE-STATE-85 QUEUE-STATE-17
 func TestARefusalNamesTheClaimant(t *testing.T) {
+	t.Parallel()
 	s := begin(t)
 	id := s.rowIn(InProgress)
 	for _, to := range []State{InReview, Blocked, Briefed} {
@@ -172,6 +176,7 @@ func TestARefusalNamesTheClaimant(t *testing.T) {
 //
 // proves: QUEUE-STATE-16 QUEUE-DATA-21
 func TestALabelMovesOnlyItsOwnRows(t *testing.T) {
+	t.Parallel()
 	s := begin(t)
 	own := s.add(coord)
 	s.move(chief, own, Briefed)
@@ -182,6 +187,7 @@ func TestALabelMovesOnlyItsOwnRows(t *testing.T) {
 
 // proves: QUEUE-STATE-21 QUEUE-STATE-86 QUEUE-STATE-87 QUEUE-STATE-88 QUEUE-STATE-89 QUEUE-STATE-90 QUEUE-STATE-72
 func TestPrerequisites(t *testing.T) {
+	t.Parallel()
 	s := begin(t)
 	first, second := s.rowIn(InProgress), s.rowIn(InProgress)
 	id := s.add(dev, func(a *AddArgs) {
@@ -213,6 +219,7 @@ func TestPrerequisites(t *testing.T) {
 
 // proves: QUEUE-STATE-23 QUEUE-BRIEF-14 QUEUE-DATA-93
 func TestAStartNeedsThePinnedBrief(t *testing.T) {
+	t.Parallel()
 	s := begin(t)
 	id := s.rowIn(Briefed)
 	for _, working := range []string{blobB, ""} {
@@ -229,6 +236,7 @@ func TestAStartNeedsThePinnedBrief(t *testing.T) {
 
 // proves: QUEUE-STATE-31 QUEUE-STATE-32 QUEUE-STATE-33
 func TestTheLeadCitesTheHumansApproval(t *testing.T) {
+	t.Parallel()
 	s := begin(t)
 	id := s.rowIn(WaitingOnHuman)
 	s.moveRefused(EvidenceInvalid, chief, id, Done)
@@ -242,6 +250,7 @@ func TestTheLeadCitesTheHumansApproval(t *testing.T) {
 
 // proves: QUEUE-STATE-35
 func TestNobodyPassesTheHumansGate(t *testing.T) {
+	t.Parallel()
 	s := begin(t)
 	id := s.rowIn(InReview, func(a *AddArgs) { a.GateOwner = dana })
 	for _, actor := range []Seat{dana, chief} {
@@ -252,6 +261,7 @@ func TestNobodyPassesTheHumansGate(t *testing.T) {
 
 // proves: QUEUE-STATE-36 QUEUE-STATE-38 QUEUE-STATE-39 QUEUE-STATE-27
 func TestTheGateWithoutReviewersNeedsAComment(t *testing.T) {
+	t.Parallel()
 	s := begin(t)
 	id := s.rowIn(InProgress)
 	s.move(dev, id, InReview, withCandidate(commitA))
@@ -281,6 +291,7 @@ func TestTheGateWithoutReviewersNeedsAComment(t *testing.T) {
 
 // proves: QUEUE-STATE-37 QUEUE-STATE-26
 func TestTheGateWithReviewersNeedsTheirApproval(t *testing.T) {
+	t.Parallel()
 	s := begin(t)
 	id := s.rowIn(InProgress, withReviewers(rev, rev2))
 	s.moveRefused(CandidateInvalid, dev, id, InReview)
@@ -307,6 +318,7 @@ func TestTheGateWithReviewersNeedsTheirApproval(t *testing.T) {
 
 // proves: QUEUE-STATE-84 QUEUE-TESTS-15 QUEUE-STATE-82
 func TestAGateOwnerWhoIsNotTheOwnerEndsAClaimedRow(t *testing.T) {
+	t.Parallel()
 	s := begin(t)
 	id := s.rowIn(InReview)
 	if row := s.row(id); row.Claim == nil || row.Claim.Seat != dev {
@@ -320,6 +332,7 @@ func TestAGateOwnerWhoIsNotTheOwnerEndsAClaimedRow(t *testing.T) {
 
 // proves: QUEUE-STATE-41 QUEUE-STATE-42 QUEUE-STATE-43 QUEUE-DATA-28 QUEUE-DATA-29 QUEUE-DATA-46 QUEUE-DATA-47
 func TestBlockingKeepsReasonAndState(t *testing.T) {
+	t.Parallel()
 	s := begin(t)
 	for _, from := range []State{Queued, Briefed, InProgress, InReview, WaitingOnHuman} {
 		id := s.rowIn(from)
@@ -352,6 +365,7 @@ func TestBlockingKeepsReasonAndState(t *testing.T) {
 
 // proves: QUEUE-STATE-47 QUEUE-STATE-49 QUEUE-STATE-50 QUEUE-STATE-83 QUEUE-TESTS-16 QUEUE-STATE-64 QUEUE-STATE-70
 func TestParking(t *testing.T) {
+	t.Parallel()
 	s := begin(t)
 	id := s.rowIn(Briefed)
 	s.do(chief, &SetArgs{Row: id, Required: ptr(true)}, Facts{})
@@ -382,6 +396,7 @@ func TestParking(t *testing.T) {
 // proves: QUEUE-TESTS-13 QUEUE-STATE-22 QUEUE-STATE-73 QUEUE-STATE-74 QUEUE-STATE-75 QUEUE-STATE-76 QUEUE-STATE-77 QUEUE-STATE-78
 // proves: QUEUE-STATE-79 QUEUE-STATE-80 QUEUE-STATE-81 QUEUE-STATE-82 QUEUE-DATA-43 QUEUE-DATA-44
 func TestClaimLifecycle(t *testing.T) {
+	t.Parallel()
 	s := begin(t)
 	id := s.rowIn(Briefed)
 	claim := func(what string, want *Claim) {
@@ -440,6 +455,7 @@ func TestClaimLifecycle(t *testing.T) {
 
 // proves: QUEUE-STATE-30
 func TestTheHumanSendsWorkBackWithAReason(t *testing.T) {
+	t.Parallel()
 	s := begin(t)
 	id := s.rowIn(WaitingOnHuman)
 	s.moveRefused(ReasonMissing, dana, id, InProgress)
@@ -454,6 +470,7 @@ func TestTheHumanSendsWorkBackWithAReason(t *testing.T) {
 //
 // proves: QUEUE-DATA-26
 func TestAMoveTakesOnlyItsOwnArguments(t *testing.T) {
+	t.Parallel()
 	s := begin(t)
 	id := s.rowIn(InProgress)
 	s.refused(ArgumentInvalid, dev, &MoveArgs{Row: id, To: Blocked, Reason: "x", Candidate: commitA}, Facts{})
