@@ -180,10 +180,14 @@ func (h *held) release() error {
 // after releases the lock and returns what is to be reported: err, with a word
 // about the lock when that could not be released.
 func (h *held) after(err error) error {
-	left := h.release()
-	if left == nil || err == nil {
-		return err
+	if left := h.release(); left != nil && err != nil {
+		return withLeft(err, left)
 	}
+	return err
+}
+
+// withLeft is a refusal with a word about what was left behind.
+func withLeft(err, left error) error {
 	var r *Refusal
 	if !errors.As(err, &r) {
 		return errors.Join(err, left)

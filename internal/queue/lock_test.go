@@ -509,6 +509,16 @@ func TestUnlockFaults(t *testing.T) {
 	}
 }
 
+// proves: QUEUE-LOCK-43
+func TestARefusedUnlockTellsOfItsGate(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.write(DefaultLock, heldBy(nil))
+	m, _ := synthetic("ada", bootOne, running)
+	_, err := w.openAs(failing(StepUngate, "remove", syscall.EIO), m).Unlock(context.Background())
+	wantRefusal(t, err, LockLive, "nothing was removed", w.path(DefaultGate)+" was left (EIO)")
+}
+
 // unlock is for a broken queue too.
 // proves: QUEUE-OPEN-59 QUEUE-LOCK-38
 func TestUnlockWithoutAValidQueue(t *testing.T) {

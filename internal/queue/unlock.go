@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 )
 
@@ -35,10 +36,15 @@ func (c *Checkout) Unlock(ctx context.Context) (Unlocked, error) {
 		return Unlocked{}, failed(LockFailed, "the gate cannot be made (%s)", cause(err))
 	}
 	u, err := c.unlockUnderGate()
-	if left := withdraw(c.files, StepUngate, gate); left != nil && err == nil {
+	left := withdraw(c.files, StepUngate, gate)
+	switch {
+	case left == nil:
+		return u, err
+	case err == nil:
 		return u, failed(LockFailed, "the lock was removed and the gate %s was not (%s); `mosaic queue unlock --check-gate` tells more", c.Gate, cause(left))
+	default:
+		return u, withLeft(err, fmt.Errorf("the gate %s was left (%s)", c.Gate, cause(left)))
 	}
-	return u, err
 }
 
 func (c *Checkout) unlockUnderGate() (Unlocked, error) {
