@@ -25,6 +25,10 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	templates = dir
+	// The guard is checked in the caller's own git environment; here that is
+	// nobody's.
+	os.Setenv("GIT_CONFIG_NOSYSTEM", "1")
+	os.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
 	code := m.Run()
 	os.RemoveAll(dir)
 	os.Exit(code)
