@@ -24,7 +24,7 @@ func DraftMap(view []byte, mapPath string, human Seat) []byte {
 		body = view[from:to]
 	}
 	d := draft{mapPath: path.Clean(mapPath), human: human, taken: map[RowID]bool{}}
-	entries := legacyEntries(strings.ToValidUTF8(string(body), "\ufffd"))
+	entries := legacyEntries(strings.ReplaceAll(strings.ToValidUTF8(string(body), "\ufffd"), "\x00", "\ufffd"))
 	for _, e := range entries {
 		if id, ok := firstCell(e.text); ok {
 			d.taken[id] = true

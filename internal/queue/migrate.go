@@ -378,7 +378,11 @@ func verbatim(text string) string {
 
 // isDivider reports the line between a table's header and its rows.
 func isDivider(line string) bool {
-	return strings.Contains(line, "-") && strings.Contains(line, "|") && strings.Trim(line, "|:- \t") == ""
+	if !strings.Contains(line, "|") || strings.Trim(line, "|:- \t") != "" {
+		return false
+	}
+	all := cells(line)
+	return len(all) > 0 && !slices.ContainsFunc(all, func(cell string) bool { return strings.Trim(cell, ":") == "" || strings.Contains(cell, " ") })
 }
 
 // isItem reports an item of a list that is not part of another one.
