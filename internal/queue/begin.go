@@ -1,8 +1,6 @@
 package queue
 
-import (
-	"slices"
-)
+import "slices"
 
 // genesis begins a queue: the roster, and the rows that the migration map
 // gives (QUEUE-DATA-73 to 84).

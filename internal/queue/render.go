@@ -3,6 +3,7 @@ package queue
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -76,7 +77,7 @@ func (r *Row) showIssues() string {
 	var parts []string
 	for _, n := range r.Issues {
 		text := "#" + strconv.Itoa(n)
-		if !contains(r.Closes, n) {
+		if !slices.Contains(r.Closes, n) {
 			text += " (stays open)"
 		}
 		parts = append(parts, text)
@@ -108,13 +109,4 @@ func join(seats []Seat, separator string) string {
 		b.WriteString(string(s))
 	}
 	return b.String()
-}
-
-func contains(list []int, n int) bool {
-	for _, m := range list {
-		if m == n {
-			return true
-		}
-	}
-	return false
 }
