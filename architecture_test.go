@@ -26,8 +26,8 @@ var layers = []struct {
 	{"surfaces", []string{"internal/cli", "internal/console", "internal/mcpserver"}},
 	{"host", []string{"internal/host", "internal/ledger"}},
 	{"engines", []string{"internal/broker", "internal/flow", "internal/gitgate", "internal/launch", "internal/queue"}},
-	{"stores", []string{"client", "internal/core", "internal/evidence", "internal/module", "internal/org", "internal/records"}},
-	{"ground", []string{"examples/team", "internal/display", "internal/git", "internal/gitea", "internal/proc", "internal/wire"}},
+	{"stores", []string{"client", "internal/core", "internal/evidence", "internal/gitea", "internal/module", "internal/org", "internal/records"}},
+	{"ground", []string{"examples/team", "internal/display", "internal/git", "internal/proc", "internal/wire"}},
 }
 
 // neighbours may import each other inside a storey, in this direction.

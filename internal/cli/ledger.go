@@ -26,7 +26,7 @@ var ledgerExits = map[string]int{ledger.ReducedPass: exitDone, ledger.Fail: exit
 func (a *app) ledgerCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ledger",
-		Short: "Check the queue against issues, registrations and time, above the weekly table",
+		Short: "Check the queue against issues and time, and list the week",
 		Long: `Reads the queue, the registrations of seats and, with at most twelve calls, the
 issues of the configured Gitea repository. It changes nothing. What it could not
 decide is undecided, never passed.
