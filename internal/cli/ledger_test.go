@@ -19,6 +19,8 @@ type desk struct {
 	server  *giteatest.Server
 	home    string
 	outside string
+
+	credential string // of whoever runs the commands; "" for none
 }
 
 func newDesk(t *testing.T) *desk {
@@ -49,7 +51,7 @@ func newDesk(t *testing.T) *desk {
 func (d *desk) run(args ...string) (exit int, stdout, stderr string) {
 	d.t.Helper()
 	var out, errs strings.Builder
-	env := []string{"HOME=" + d.home, "PATH=" + os.Getenv("PATH"), "MOSAIC_AGENT_NAME=chief"}
+	env := []string{"HOME=" + d.home, "PATH=" + os.Getenv("PATH"), "MOSAIC_AGENT_NAME=chief", "MOSAIC_GITEA_CREDENTIAL_FILE=" + d.credential}
 	exit = Run(d.t.Context(), args, strings.NewReader(""), &out, &errs, env)
 	return exit, out.String(), errs.String()
 }

@@ -22,7 +22,14 @@
 // recorded, on a local file system. Actors are claimed, not proven: code of
 // the same user can rewrite file and log.
 //
+// # Reviews
+//
+// A review request is recorded, sent once without the lock by a Transport, and
+// its outcome recorded. Gitea is one Transport; asking over the bus
+// (review.request) is another, which comes with the bus's review verbs.
+//
 // Reading order: file.go (the file), transitions.go (who may do what),
 // apply.go (the one meaning of an operation, shared by replay and write),
-// write.go (the twelve steps), lock.go, witness.go, then the verbs.
+// write.go (the twelve steps), lock.go, witness.go, review.go, then the other
+// verbs.
 package queue

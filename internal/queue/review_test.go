@@ -828,6 +828,29 @@ func TestReviewSettings(t *testing.T) {
 	}
 }
 
+// No word of anybody says that a comment was not posted, and finding the comment
+// changes nothing until a person says so.
+// proves: QUEUE-REVIEW-23 QUEUE-REVIEW-76
+func TestNobodyDecidesThatNothingWasPosted(t *testing.T) {
+	t.Parallel()
+	_, err := Canonical(&ResolveArgs{Row: 1, Attempt: "review-op-1"})
+	wantRefusal(t, err, ArgumentInvalid, "comment")
+	o := newOffice(t)
+	o.server.Next(giteatest.Drop)
+	asked, _ := o.request("review-op-1")
+	if len(asked.Notes) != 1 || len(o.server.Comments()) != 1 {
+		t.Fatalf("notes %q, comments %v", asked.Notes, o.server.Comments())
+	}
+	gets := len(o.server.Gets())
+	if again, err := o.request("review-op-1"); err != nil || !again.Intent.Already {
+		t.Fatalf("the retry: %+v, %v", again, err)
+	}
+	o.wantAttempt("review-op-1", Uncertain, 0, 1)
+	if n := len(o.server.Gets()) - gets; n != 0 {
+		t.Errorf("a retry looked %d times", n)
+	}
+}
+
 // wrongTransport fails the test when it is used.
 func wrongTransport(t *testing.T) Transporter {
 	return func(*Replayed, Seat) (Transport, Poster, error) {
