@@ -14,7 +14,7 @@ import (
 var mentioned = regexp.MustCompile("(?m)(?:`|^\\$ |^)mosaic ((?:[a-z][a-z-]*)(?: [a-z]+)?)")
 
 // groups are the commands whose next word is a command, too.
-var groups = regexp.MustCompile(`^(bus)\b`)
+var groups = regexp.MustCompile(`^(bus|queue)\b`)
 
 func exists(t *testing.T, command string) bool {
 	t.Helper()

@@ -1,9 +1,12 @@
 package cli
 
 import (
+	"slices"
+
 	"github.com/spf13/cobra"
 
 	"mosaicstack.dev/mosaic/internal/org"
+	"mosaicstack.dev/mosaic/internal/queue"
 	"mosaicstack.dev/mosaic/internal/wire"
 )
 
@@ -26,16 +29,16 @@ func (a *app) explainCommand() *cobra.Command {
 	}
 	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		codes := []string{"actions"}
-		for _, info := range wire.Codes {
+		for _, info := range allCodes() {
 			codes = append(codes, string(info.Code))
 		}
 		return codes, cobra.ShellCompDirectiveNoFileComp
 	}
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		if len(args) == 0 {
-			all := make([]codeWords, len(wire.Codes))
-			for i, info := range wire.Codes {
-				all[i] = a.words(info)
+			all := make([]codeWords, 0, len(wire.Codes)+len(queue.Codes))
+			for _, info := range allCodes() {
+				all = append(all, a.words(info))
 			}
 			return a.out.answer(all, func(w *screen) {
 				var rows [][]string
@@ -48,9 +51,9 @@ func (a *app) explainCommand() *cobra.Command {
 		if args[0] == "actions" {
 			return a.explainActions()
 		}
-		info, ok := wire.Explain(wire.Code(args[0]))
+		info, ok := explainCode(args[0])
 		if !ok {
-			if near, ok := wire.NearestCode(args[0]); ok {
+			if near := nearestCode(args[0]); near != "" {
 				return explained(wire.Refuse(wire.UnknownCode), "did you mean: mosaic explain %s", near)
 			}
 			return wire.Refuse(wire.UnknownCode)
@@ -100,4 +103,34 @@ func (a *app) words(info wire.CodeInfo) codeWords {
 		w.Remedy = ""
 	}
 	return w
+}
+
+// allCodes are the codes of the bus and then those of the queue, of which a few
+// are in both: the bus's words come first.
+func allCodes() []wire.CodeInfo {
+	all := slices.Clone(wire.Codes)
+	for _, info := range queue.Codes {
+		if _, both := wire.Explain(info.Code); !both {
+			all = append(all, info)
+		}
+	}
+	return all
+}
+
+func explainCode(code string) (wire.CodeInfo, bool) {
+	for _, info := range allCodes() {
+		if string(info.Code) == code {
+			return info, true
+		}
+	}
+	return wire.CodeInfo{}, false
+}
+
+func nearestCode(word string) string {
+	var known []string
+	for _, info := range allCodes() {
+		known = append(known, string(info.Code))
+	}
+	near, _ := wire.Nearest(word, known)
+	return near
 }
