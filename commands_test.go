@@ -11,7 +11,7 @@ import (
 
 // mentioned finds commands of the program in a text: `mosaic inbox` in code, or
 // a line of a block that begins with the program's name.
-var mentioned = regexp.MustCompile("(?m)(?:`|^\\$ |^)mosaic ((?:[a-z][a-z-]*)(?: [a-z]+)?)")
+var mentioned = regexp.MustCompile("(?m)(?:`|^\\$ |^)mosaic ((?:[a-z][a-z-]*)(?: [a-z][a-z-]*)?)")
 
 // groups are the commands whose next word is a command, too.
 var groups = regexp.MustCompile(`^(bus|queue)\b`)

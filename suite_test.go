@@ -64,6 +64,9 @@ func asserts(body *ast.BlockStmt) bool {
 		sel, isMethod := call.Fun.(*ast.SelectorExpr)
 		found = found || isMethod && judges.MatchString(sel.Sel.Name)
 		if isMethod && sel.Sel.Name == "Run" { // what is run is looked at itself
+			if pkg, ok := sel.X.(*ast.Ident); ok && pkg.Name == "testscript" { // scripts judge
+				found = true
+			}
 			return !found
 		}
 		for _, arg := range call.Args {

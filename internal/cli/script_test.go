@@ -21,18 +21,25 @@ import (
 	"mosaicstack.dev/mosaic/internal/proc"
 )
 
-// The scripts in testdata/script run this test binary as mosaic, as a person
-// and as the agents would: with real hosts, sockets and runs. The story of
-// each stands at its head.
+// The scripts in testdata run this test binary as mosaic, as a person and as
+// the agents would: with real hosts, sockets and runs. The story of each stands
+// at its head. It is mosaic under its own name too where the program starts
+// itself: for the check of the sandbox, and for mosaic queue commit, which
+// verifies a snapshot in a process of its own. As a run of the tests that would
+// commit again, and so on without an end.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == launch.StageCommand {
 		os.Exit(launch.Stage(os.Args[2:])) // the check of the sandbox
 	}
-	testscript.Main(m, map[string]func(){"mosaic": func() {
+	program := func() {
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		defer stop()
 		os.Exit(Run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Environ()))
-	}})
+	}
+	if len(os.Args) > 1 && os.Args[1] == "queue" {
+		program()
+	}
+	testscript.Main(m, map[string]func(){"mosaic": program})
 }
 
 func TestScripts(t *testing.T) {

@@ -312,7 +312,7 @@ func TestAProcessThatIsNotShownIsNotGone(t *testing.T) {
 	pid, end := child(t, nil, nil)
 	end()
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
-		if st, err := System().Stat(pid); err == nil && st.ended() {
+		if st, err := System().Stat(pid); err == nil && st.Ended() {
 			break
 		}
 		if time.Now().After(deadline) {
