@@ -19,8 +19,12 @@ import (
 // The scripts in testdata/queue say at their head what they prove.
 func TestQueueScripts(t *testing.T) {
 	t.Parallel()
+	runScripts(t, "testdata/queue")
+}
+
+func runScripts(t *testing.T, dir string) {
 	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata/queue",
+		Dir:                 dir,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup: func(e *testscript.Env) error {

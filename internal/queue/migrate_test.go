@@ -429,7 +429,23 @@ func TestTheGuard(t *testing.T) {
 	}
 }
 
-// proves: QUEUE-COMMIT-06 QUEUE-COMMIT-07 QUEUE-COMMIT-08 QUEUE-COMMIT-09 QUEUE-COMMIT-10 QUEUE-COMMIT-12
+// proves: QUEUE-COMMIT-12
+func TestAGuardOfAnotherUser(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give a file away")
+	}
+	p := newProject(t, "sha1")
+	c := p.open(nil)
+	if _, err := c.InstallHook(context.Background(), chief); err != nil {
+		t.Fatal(err)
+	}
+	must(t, c.checkHookFile())
+	must(t, os.Lchown(c.hook(), 65534, 65534))
+	wantRefusal(t, c.checkHookFile(), GuardInactive, "another user")
+}
+
+// proves: QUEUE-COMMIT-06 QUEUE-COMMIT-07 QUEUE-COMMIT-08 QUEUE-COMMIT-09 QUEUE-COMMIT-10
 // proves: QUEUE-OPEN-48 QUEUE-OPEN-98
 func TestInstallHook(t *testing.T) {
 	t.Parallel()
