@@ -33,16 +33,7 @@ view=@VIEW@
 unset GIT_GLOB_PATHSPECS GIT_NOGLOB_PATHSPECS GIT_ICASE_PATHSPECS GIT_EXTERNAL_DIFF GIT_DIFF_OPTS
 GIT_LITERAL_PATHSPECS=1
 export GIT_LITERAL_PATHSPECS
-git --no-replace-objects rev-parse -q --verify HEAD >/dev/null 2>&1
-case $? in
-0) ;;
-1) exit 0 ;;
-*)
-	echo "` + guardRefusal + `: git cannot read HEAD" >&2
-	exit 1
-	;;
-esac
-git --no-replace-objects diff-index --cached --quiet --no-ext-diff --ignore-submodules=none HEAD -- "$queue" "$view"
+git --no-replace-objects diff-index --cached --quiet --no-ext-diff --ignore-submodules=none HEAD -- "$queue" "$view" 2>/dev/null
 case $? in
 0) exit 0 ;;
 1)
@@ -50,11 +41,13 @@ case $? in
 	printf '%s\n' @FIX@ >&2
 	exit 1
 	;;
-*)
-	echo "` + guardRefusal + `: git cannot compare the index with HEAD" >&2
-	exit 1
-	;;
 esac
+git --no-replace-objects rev-parse -q --verify HEAD >/dev/null 2>&1
+if [ $? -eq 1 ]; then
+	exit 0
+fi
+echo "` + guardRefusal + `: git cannot compare the index with HEAD" >&2
+exit 1
 `}
 
 // Guard is the text of the guard hook for the paths of the two queue files,

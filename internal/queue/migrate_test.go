@@ -421,6 +421,14 @@ func TestTheGuard(t *testing.T) {
 				if out, err := linked.Try("commit", "-m", "in a linked work tree"); err == nil || !strings.Contains(out, guardRefusal) {
 					t.Errorf("in a linked work tree: %v: %s", err, out)
 				}
+				// A tree that git cannot read is no reason to let a commit through.
+				tree = r.Git("rev-parse", "HEAD^{tree}")
+				object := filepath.Join(r.Dir, ".git/objects", tree[:2], tree[2:])
+				must(t, os.Rename(object, object+".gone"))
+				if out, err := r.Try("hook", "run", "pre-commit"); err == nil || !strings.Contains(out, guardRefusal) {
+					t.Errorf("with a damaged HEAD: %v: %s", err, out)
+				}
+				must(t, os.Rename(object+".gone", object))
 				if _, err := r.Try("cat-file", "-e", "HEAD:x"); err == nil {
 					t.Error("a path ran as a command")
 				}
