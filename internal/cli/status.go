@@ -25,7 +25,13 @@ again until they do or the time is up.`,
 	wait := waiting(cmd, "wait", 0, "how long to wait for an answer, such as 10s")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		ctx := cmd.Context()
-		s, err := a.session(ctx)
+		deadline := time.Now().Add(client.DefaultTimeout)
+		if *wait > 0 {
+			deadline = time.Now().Add(*wait)
+		}
+		limited, cancel := context.WithDeadline(ctx, deadline)
+		defer cancel()
+		s, err := a.session(limited)
 		if err != nil {
 			return err
 		}
@@ -33,10 +39,6 @@ again until they do or the time is up.`,
 		var lastErr error
 		if *wait > 0 {
 			a.out.progress("waiting for the host ...")
-		}
-		deadline := time.Now().Add(client.DefaultTimeout)
-		if *wait > 0 {
-			deadline = time.Now().Add(*wait)
 		}
 		answered, err := poll(ctx, max(*wait, 0), func() (bool, error) {
 			status, lastErr = askStatus(ctx, s, deadline)
