@@ -34,6 +34,7 @@ func TestAPlantedRoot(t *testing.T) {
 	h.organize(planted)
 	moved := before
 	moved.Host = strings.Replace(before.Host, share, share+".old", 1)
+	moved.HostHuman = strings.Replace(before.HostHuman, share, share+".old", 1)
 	h.status.Sockets = &moved
 
 	rev := LaunchArgs{Instance: "rev", Command: []string{"sleep", "1000"}, Dir: h.project}
