@@ -89,7 +89,7 @@ var expected = []struct{ command, want string }{
 	{"mosaic decide", "Approved: dev may do deploy on notes, once."},
 	{"mosaic messages", "The notes are out."},
 	{"mosaic trail", "deploy"},
-	{"mosaic runs", "exit code 0"},
+	{"mosaic runs", "running"},
 }
 
 func TestFiveMinutesOfTheReadme(t *testing.T) {

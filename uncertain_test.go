@@ -52,9 +52,6 @@ func TestNoCommandSendsAgainWhatMayHaveHappened(t *testing.T) {
 		{"send", "rev", "ready"},
 		{"claim"},
 		{"release"},
-		{"decide", id, "yes"},
-		{"seen", id},
-		{"withdraw", id},
 		{"raise", "routine", "--question", "Which?", "--option", "yes=a", "--option", "no=b", "--recommend", "yes", "--choice", "yes"},
 		{"call", "message.send", `{"to":"rev","body":"ready"}`},
 	} {

@@ -36,6 +36,7 @@ var wrongSessions = map[string][3]wire.Code{
 	"decisions":         {"human-required", "", ""},
 	"replies":           {"human-required", "", ""},
 	"messages":          {"human-required", "", ""},
+	"find":              {"", "", "read-only"},
 }
 
 // Every verb answers every kind of session it does not serve with the fixed

@@ -1,7 +1,6 @@
 package broker
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
@@ -63,7 +62,7 @@ var readVerbs = []Verb{
 	}, readFeed),
 	read(Verb{
 		Name:     "find",
-		Sessions: RoleSession | HumanSession | ReaderSession,
+		Sessions: RoleSession | HumanSession,
 		Summary:  "Find the messages, decisions, events and runs whose id begins or ends so, at most five of each",
 		Example:  `{"id":"5f0c9e21"}`,
 	}, readFind),
@@ -74,7 +73,7 @@ type findArgs struct {
 }
 
 // idPart is a piece of an id that is long enough to look for.
-var idPart = regexp.MustCompile(`^[0-9a-f-]{6,36}$`)
+var idPart = wire.NewPattern(`^[0-9a-f-]{6,36}$`)
 
 // readFind serves people, who are shown and type the ends of ids. An end is
 // looked for among the open decisions, the messages that the inbox shows and

@@ -141,7 +141,6 @@ func TestNoMutationIsSentTwice(t *testing.T) {
 		"raise a --question q --option yes=y --option no=n --recommend yes": "decision.raise",
 		"call role.claim": "role.claim",
 		"launch dev":      "launch",
-		"stop " + sentID:  "runs",
 		"land --project web --commit c --decision " + openID: "land",
 	} {
 		b := newFakeBus(t, nil)
@@ -151,6 +150,19 @@ func TestNoMutationIsSentTwice(t *testing.T) {
 		}
 		if n := b.called(verb); n != 1 || len(b.calls) != 1 {
 			t.Errorf("mosaic %s: calls %q", line, b.calls)
+		}
+	}
+}
+
+// A command that looks something up first, and gets no answer, has changed
+// nothing and says so.
+func TestALookUpWithoutAnAnswerChangesNothing(t *testing.T) {
+	t.Parallel()
+	for _, line := range []string{"stop " + sentID, "decide " + openID + " yes"} {
+		b := newFakeBus(t, nil)
+		got := b.run(t, strings.Fields(line)...)
+		if got.code != exitFailed || !strings.HasPrefix(got.stderr, "mosaic: timed-out: ") || len(b.calls) != 1 {
+			t.Errorf("mosaic %s: %+v, calls %q", line, got, b.calls)
 		}
 	}
 }

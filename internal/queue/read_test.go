@@ -145,7 +145,6 @@ func TestATrueRollbackIsReportedUnderTheLock(t *testing.T) {
 	// Who cannot lock cannot tell: the holder is named, and no remedy.
 	m, _ := synthetic("ada", bootOne, running)
 	w.write(DefaultLock, heldBy(nil))
-	before = w.all()
 	for _, damage := range []func(){func() {}, func() { w.remove(DefaultWitness) }, func() { w.write(DefaultQueue, "{") }} {
 		damage()
 		_, err = reading(w.openAs(nil, m))
