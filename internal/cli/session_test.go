@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -62,6 +63,13 @@ func (b *fakeBus) serve(conn net.Conn) {
 		id, _ := json.Marshal(request.ID)
 		conn.Write([]byte(`{"id":` + string(id) + `,"ok":true,"result":` + result + "}\n"))
 	}
+}
+
+// all returns the calls so far.
+func (b *fakeBus) all() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.calls)
 }
 
 // called counts the calls of a verb.
@@ -148,8 +156,8 @@ func TestNoMutationIsSentTwice(t *testing.T) {
 		if got.code != exitUncertain || !strings.HasPrefix(got.stderr, "mosaic: outcome-unknown: ") || got.stdout != "" {
 			t.Errorf("mosaic %s: %+v", line, got)
 		}
-		if n := b.called(verb); n != 1 || len(b.calls) != 1 {
-			t.Errorf("mosaic %s: calls %q", line, b.calls)
+		if n := b.called(verb); n != 1 || len(b.all()) != 1 {
+			t.Errorf("mosaic %s: calls %q", line, b.all())
 		}
 	}
 }
@@ -161,8 +169,8 @@ func TestALookUpWithoutAnAnswerChangesNothing(t *testing.T) {
 	for _, line := range []string{"stop " + sentID, "decide " + openID + " yes"} {
 		b := newFakeBus(t, nil)
 		got := b.run(t, strings.Fields(line)...)
-		if got.code != exitFailed || !strings.HasPrefix(got.stderr, "mosaic: timed-out: ") || len(b.calls) != 1 {
-			t.Errorf("mosaic %s: %+v, calls %q", line, got, b.calls)
+		if got.code != exitFailed || !strings.HasPrefix(got.stderr, "mosaic: timed-out: ") || len(b.all()) != 1 {
+			t.Errorf("mosaic %s: %+v, calls %q", line, got, b.all())
 		}
 	}
 }

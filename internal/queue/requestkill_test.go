@@ -76,10 +76,10 @@ func TestKilledWhileRequesting(t *testing.T) {
 		arm   func(*office, func())
 		posts int
 	}{
-		"before the POST":    {func(o *office, kill func()) { o.server.LoggingIn = kill }, 0},
-		"after the server's": {func(o *office, kill func()) { o.server.Received = func(giteatest.Comment) { kill() } }, 1},
+		"before the POST":    {func(o *office, kill func()) { o.server.OnLogin(kill) }, 0},
+		"after the server's": {func(o *office, kill func()) { o.server.OnReceived(func(giteatest.Comment) { kill() }) }, 1},
 		"in the server's say": {func(o *office, kill func()) {
-			o.server.Received = func(giteatest.Comment) { kill() }
+			o.server.OnReceived(func(giteatest.Comment) { kill() })
 			o.server.Next(giteatest.Hang)
 		}, 1},
 	} {
@@ -99,7 +99,8 @@ func TestKilledWhileRequesting(t *testing.T) {
 			if err := cmd.Wait(); err == nil {
 				t.Fatal("the child ran to its end")
 			}
-			o.server.LoggingIn, o.server.Received = nil, nil
+			o.server.OnLogin(nil)
+			o.server.OnReceived(nil)
 			o.server.Next(giteatest.Created)
 			o.leftRequesting(test.posts)
 		})

@@ -443,7 +443,7 @@ func TestAnOutcomeThatCannotBeRecorded(t *testing.T) {
 		t.Parallel()
 		o := newOffice(t)
 		c := o.open(nil)
-		o.server.Received = func(giteatest.Comment) {
+		o.server.OnReceived(func(giteatest.Comment) {
 			// Somebody else's lock is there by the time of the outcome.
 			r, err := thisMachine().record("other-op-1", "move")
 			if err != nil {
@@ -454,7 +454,7 @@ func TestAnOutcomeThatCannotBeRecorded(t *testing.T) {
 				t.Error(err)
 			}
 			os.WriteFile(o.path(DefaultLock), text, 0o600)
-		}
+		})
 		_, err := c.MoveInReview(context.Background(), "review-op-1", dev, MoveArgs{Row: 1, Candidate: o.head}, o.as(c, "dev"))
 		wantRefusal(t, err, OutcomeNotRecorded, "uncertain review-op-1: transport said posted comment 100, not recorded")
 		wantExit(t, err, 3)
@@ -467,7 +467,7 @@ func TestAnOutcomeThatCannotBeRecorded(t *testing.T) {
 		c := o.open(nil)
 		before := o.read(DefaultView)
 		o.server.Next(giteatest.Status(403))
-		o.server.Received = func(giteatest.Comment) { os.WriteFile(o.path(DefaultView), []byte(before), 0o644) }
+		o.server.OnReceived(func(giteatest.Comment) { os.WriteFile(o.path(DefaultView), []byte(before), 0o644) })
 		_, err := c.MoveInReview(context.Background(), "review-op-1", dev, MoveArgs{Row: 1, Candidate: o.head}, o.as(c, "dev"))
 		wantRefusal(t, err, OutcomeNotRecorded, "transport said failed: HTTP 403, not recorded", "table")
 		o.wantAttempt("review-op-1", Requesting, 0, 1)
@@ -481,7 +481,7 @@ func TestInterruptedWhileSending(t *testing.T) {
 	c := o.open(nil)
 	ctx, cancel := context.WithCancel(context.Background())
 	o.server.Next(giteatest.Hang)
-	o.server.Received = func(giteatest.Comment) { cancel() }
+	o.server.OnReceived(func(giteatest.Comment) { cancel() })
 	_, err := c.MoveInReview(ctx, "review-op-1", dev, MoveArgs{Row: 1, Candidate: o.head}, o.as(c, "dev"))
 	wantRefusal(t, err, RequestUncertain)
 	o.wantAttempt("review-op-1", Uncertain, 0, 1)
@@ -489,7 +489,7 @@ func TestInterruptedWhileSending(t *testing.T) {
 
 // meanwhile runs while the server holds the POST, as another seat would.
 func (o *office) meanwhile(do func()) {
-	o.server.Received = func(giteatest.Comment) { do() }
+	o.server.OnReceived(func(giteatest.Comment) { do() })
 }
 
 // proves: QUEUE-TESTS-91 QUEUE-TESTS-92 QUEUE-TESTS-93 QUEUE-REVIEW-46 QUEUE-REVIEW-47 QUEUE-REVIEW-69 QUEUE-REVIEW-70 QUEUE-REVIEW-87 QUEUE-OPEN-81

@@ -64,15 +64,12 @@ type Server struct {
 	Logins map[string]string // by token
 	Issues []Issue
 	Total  int // X-Total-Count of the list of issues; 0 leaves it out
-	// Received is called with every POST that was received in full, before it
-	// is answered.
-	Received func(Comment)
-	// LoggingIn is called with every GET user, before it is answered.
-	LoggingIn func()
 	// HangLogin makes GET user say nothing.
 	HangLogin bool
 
 	mu       sync.Mutex
+	received func(Comment)
+	login    func()
 	answer   Answer
 	comments []Comment
 	posts    []Comment
@@ -132,6 +129,27 @@ func (s *Server) Gets() []string {
 	return slices.Clone(s.gets)
 }
 
+// OnReceived sets what is called with every POST that was received in full,
+// before it is answered; nil for nothing.
+func (s *Server) OnReceived(f func(Comment)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.received = f
+}
+
+// OnLogin sets what is called with every GET user, before it is answered.
+func (s *Server) OnLogin(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.login = f
+}
+
+func (s *Server) hooks() (received func(Comment), login func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.received, s.login
+}
+
 // ServeHTTP is the API.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	const repo = "/api/v1/repos/" + Owner + "/" + Name
@@ -141,8 +159,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.gets = append(s.gets, r.URL.RequestURI())
 		s.mu.Unlock()
 	}
-	if r.URL.Path == "/api/v1/user" && s.LoggingIn != nil {
-		s.LoggingIn()
+	if _, login := s.hooks(); login != nil && r.URL.Path == "/api/v1/user" {
+		login()
 	}
 	switch path := r.URL.Path; {
 	case path == "/api/v1/user" && s.HangLogin:
@@ -182,8 +200,8 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, login string) {
 	}
 	s.posts = append(s.posts, c)
 	s.mu.Unlock()
-	if s.Received != nil {
-		s.Received(c)
+	if received, _ := s.hooks(); received != nil {
+		received(c)
 	}
 	s.say(w, r, answer, c)
 }
